@@ -1,0 +1,1 @@
+"""The judge: readings in, verdict out. No I/O, no clock, no GitHub."""
