@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
 MAX_LAUNCHES: Final = 64
 MAX_REPEATS: Final = 200
+MAX_TIMEOUT_S: Final = 86_400
 _SHA: Final = re.compile(r"[0-9a-f]{40}")
 _REQUEST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,79}")
 _TEST_NAME: Final = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", re.ASCII)
+# One line, no ':' (it separates folders on PYTHONPATH and path from name), no backslash, not absolute.
+_PATH: Final = re.compile(r"[^/\x00-\x1f\x7f\\:][^\x00-\x1f\x7f\\:]{0,399}")
 _COMPARE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
@@ -59,22 +62,34 @@ class RerunPlan:
         """Class.method"""
         return self.test.split("::", 1)[1]
 
+    @property
+    def planned(self) -> int:
+        """Measurements of the method over all launches and arms."""
+        return sum(launch.repeats for launch in self.launches)
+
+    def launch_id(self, number: int) -> str:
+        """Names the launch (`number` is 1-based) in readings; unique over the rounds of an investigation."""
+        return f"{self.request}-{number}"
+
     def to_json(self) -> str:
-        return json.dumps({"version": 1, **asdict(self)}, sort_keys=True)
+        document = {**asdict(replace(self, commits=dict(self.commits))), "version": 1}
+        return json.dumps(document, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> RerunPlan:
         """Raises PlanError for anything but a well-formed plan of version 1."""
         try:
             document = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PlanError(f"the plan is not JSON: {error}") from None
         if not isinstance(document, dict) or document.pop("version", None) != 1:
             raise PlanError("version: must be 1")
         try:
-            launches = tuple(PlannedLaunch(str(i["arm"]), i["repeats"]) for i in document.pop("launches"))
-            paths = tuple(document.pop("python_path", ()))
-            return cls(launches=launches, python_path=paths, **document)
+            launches = tuple(PlannedLaunch(**launch) for launch in document.pop("launches"))
+            python_path = document.pop("python_path", [])
+            if not isinstance(python_path, list):
+                raise PlanError("python_path: must be a list of folders")
+            return cls(launches=launches, python_path=tuple(python_path), **document)
         except (KeyError, TypeError) as error:
             raise PlanError(f"the plan does not have the fields of version 1: {error}") from None
 
@@ -97,11 +112,10 @@ def balanced_order(launches: Mapping[str, int], repeats: Mapping[str, int]) -> t
 def _check(plan: RerunPlan) -> None:
     _require(_matches(_REQUEST, plan.request), "request: must be letters, digits and dashes, at most 80")
     path, _, name = plan.test.partition("::") if isinstance(plan.test, str) else ("", "", "")
-    parts = PurePosixPath(path).parts
-    inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\\" not in path
-    _require(inside and path.endswith(".py"), "test: must be path::Class.method with a path inside the tree")
+    inside = _in_tree(path) and path.endswith(".py")
+    _require(inside, "test: must be path::Class.method with a path inside the tree")
     _require(_matches(_TEST_NAME, name), "test: must end in ::Class.method")
-    _require(bool(plan.commits), "commits: at least one arm")
+    _require(isinstance(plan.commits, Mapping) and bool(plan.commits), "commits: at least one arm")
     for arm, commit in plan.commits.items():
         _require(arm in ("head", "base"), "commits: arms are head and base")
         _require(_matches(_SHA, commit), f"commits.{arm}: must be a full 40-digit SHA")
@@ -112,13 +126,14 @@ def _check(plan: RerunPlan) -> None:
         _require(whole and 0 < launch.repeats <= MAX_REPEATS, f"launches: repeats must be 1 to {MAX_REPEATS}")
     _require(plan.compare is None or _matches(_COMPARE, plan.compare), "compare: must be module:function")
     for folder in plan.python_path:
-        tree = (
-            isinstance(folder, str) and not folder.startswith("/") and ".." not in PurePosixPath(folder).parts
-        )
-        _require(tree, "python_path: folders inside the tree only")
+        _require(_in_tree(folder), "python_path: folders inside the tree only")
     seconds = plan.launch_timeout_s
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    _require(number and 0 < seconds <= 86_400, "launch_timeout_s: more than 0, at most a day")
+    _require(number and 0 < seconds <= MAX_TIMEOUT_S, "launch_timeout_s: more than 0, at most a day")
+
+
+def _in_tree(path: object) -> bool:
+    return _matches(_PATH, path) and ".." not in PurePosixPath(str(path)).parts
 
 
 def _matches(pattern: re.Pattern[str], text: object) -> bool:

@@ -1,0 +1,90 @@
+"""Workflow runs through PyGithub: what the fleet of self-hosted runners asks of GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final
+
+import requests
+from github import GithubException, UnknownObjectException
+from github.Repository import Repository
+from github.WorkflowRun import WorkflowRun
+
+from bot.github.connect import TIMEOUT_S
+from bot.github.events import RERUN_TITLE
+from runners.fleets.artifact import MAX_ZIP_BYTES
+from runners.fleets.github_actions import DispatchRefused, RunState
+
+RUNS_LOOKED_AT: Final = 200
+_CHUNK: Final = 1 << 16
+
+
+class Actions:
+    """`runners.fleets.github_actions.ActionsApi` over one repository."""
+
+    def __init__(self, repo: Repository) -> None:
+        self._repo = repo
+
+    def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> int | None:
+        """One POST. Older servers answer 204 without the run's id; then None."""
+        try:
+            started = self._repo.get_workflow(workflow).create_dispatch(
+                ref, dict(inputs), throw=True, return_run_details=True
+            )
+        except GithubException as error:
+            if error.status == 404:
+                raise DispatchRefused(
+                    f"{workflow} is not on the branch {ref}; `kl-triage init` writes it."
+                ) from error
+            if error.status in (401, 403, 422):
+                raise DispatchRefused(f"GitHub refused to start {workflow} (HTTP {error.status}).") from error
+            raise
+        return started.id if isinstance(started, WorkflowRun) else None
+
+    def find_run(self, workflow: str, request_id: str) -> RunState | None:
+        """By the request id in the run's name, never 'the newest'."""
+        try:
+            runs = self._repo.get_workflow(workflow).get_runs(event="workflow_dispatch")
+            for run in islice(runs, RUNS_LOOKED_AT):
+                title = RERUN_TITLE.fullmatch(run.display_title or "")
+                if title is not None and title.group(1) == request_id:
+                    return _state(run)
+        except UnknownObjectException:
+            pass
+        return None
+
+    def run_state(self, run_id: int) -> RunState | None:
+        try:
+            return _state(self._repo.get_workflow_run(run_id))
+        except UnknownObjectException:
+            return None
+
+    def artifact(self, run_id: int, name: str) -> bytes | None:
+        """The redirect leads to a blob store, which is asked without our token."""
+        run = self._repo.get_workflow_run(run_id)
+        for artifact in islice(run.get_artifacts(), 100):
+            if artifact.name == name and not artifact.expired and artifact.size_in_bytes <= MAX_ZIP_BYTES:
+                headers, _ = self._repo.requester.requestBlobAndCheck("GET", artifact.archive_download_url)
+                return _fetch(str(headers["location"]))
+        return None
+
+    def cancel(self, run_id: int) -> None:
+        self._repo.get_workflow_run(run_id).cancel()
+
+
+def _state(run: WorkflowRun) -> RunState:
+    return RunState(run.id, run.status, run.conclusion, run.html_url)
+
+
+def _fetch(url: str) -> bytes | None:
+    with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
+        if response.status_code in (404, 410):
+            return None
+        response.raise_for_status()
+        data = bytearray()
+        for chunk in response.iter_content(_CHUNK):
+            data += chunk
+            if len(data) > MAX_ZIP_BYTES:
+                return None
+        return bytes(data)

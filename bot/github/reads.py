@@ -1,0 +1,143 @@
+"""Reads: plain values out of PyGithub objects. A missing thing is None or empty, never an exception."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, Final, cast
+
+import requests
+from github import GithubException, UnknownObjectException
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from bot.github.connect import TIMEOUT_S
+
+MAX_FILE_BYTES: Final = 5 * 2**20
+MAX_PAGES_ITEMS: Final = 300
+WRITERS: Final = frozenset({"admin", "write"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """An open pull request, as far as triage needs it."""
+
+    number: int
+    head_sha: str
+    head_repo: str
+    base_ref: str
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFacts:
+    default_branch: str
+    html_url: str
+
+
+def facts(repo: Repository) -> RepositoryFacts:
+    """One request; the lazy repository object of the connection knows nothing yet."""
+    return RepositoryFacts(default_branch=repo.default_branch, html_url=repo.html_url)
+
+
+def file_at(repo: Repository, path: str, ref: str) -> bytes | None:
+    """The bytes of a file at a commit or branch; None when it is not there or over 5 MB."""
+    try:
+        found = repo.get_contents(path, ref=ref)
+        if isinstance(found, list) or found.type != "file" or found.size > MAX_FILE_BYTES:
+            return None
+        if found.encoding == "base64" and found.content is not None:
+            return base64.b64decode(found.content)
+        return base64.b64decode(repo.get_git_blob(found.sha).content)  # contents leaves out files over 1 MB
+    except UnknownObjectException:
+        return None
+
+
+def branch_head(repo: Repository, branch: str) -> str | None:
+    """The commit a branch points to; None when there is no such branch."""
+    try:
+        return repo.get_git_ref(f"heads/{branch}").object.sha
+    except UnknownObjectException:
+        return None
+
+
+def open_pull(repo: Repository, head_sha: str) -> Pull | None:
+    """The one open pull request whose head is this commit; None when there is none or several."""
+    commit = repo.get_commit(head_sha)
+    found = [
+        p for p in islice(commit.get_pulls(), MAX_PAGES_ITEMS) if p.state == "open" and p.head.sha == head_sha
+    ]
+    return _pull(found[0]) if len(found) == 1 else None
+
+
+def pull(repo: Repository, number: int) -> Pull | None:
+    """A pull request by number; None when it is not open."""
+    try:
+        found = repo.get_pull(number)
+        return _pull(found) if found.state == "open" else None
+    except UnknownObjectException:
+        return None
+
+
+def changed_paths(repo: Repository, number: int) -> tuple[str, ...] | None:
+    """Paths a pull request touches, old names included; None when there are too many to see them all."""
+    files = list(islice(repo.get_pull(number).get_files(), MAX_PAGES_ITEMS + 1))
+    if len(files) > MAX_PAGES_ITEMS:
+        return None
+    renamed = [f.previous_filename for f in files if f.previous_filename]
+    return tuple(sorted({f.filename for f in files} | set(renamed)))
+
+
+def merge_base(repo: Repository, base: str, head: str) -> str:
+    """The commit a head grew from: what `base` measures."""
+    return repo.compare(base, head).merge_base_commit.sha
+
+
+def red_jobs(repo: Repository, head_sha: str) -> tuple[int, ...]:
+    """Ids of the jobs that failed on a commit, newest run first."""
+    runs = [
+        run for run in islice(repo.get_workflow_runs(head_sha=head_sha), 50) if run.conclusion == "failure"
+    ]
+    return tuple(job.id for run in runs for job in run.jobs() if job.conclusion == "failure")
+
+
+def may_write(repo: Repository, login: str) -> bool:
+    """Fail closed: anything but a clear `write` or `admin` from the collaborator endpoint is a no."""
+    try:
+        return repo.get_collaborator_permission(login) in WRITERS
+    except (GithubException, requests.RequestException):
+        return False
+
+
+@contextmanager
+def job_log(repo: Repository, job_id: int) -> Iterator[IO[bytes] | None]:
+    """The log of a job as a stream, or None when GitHub no longer has it.
+
+    The redirect leads to a blob store that refuses our token, so it is fetched without.
+    """
+    try:
+        url = repo.get_workflow_job(job_id).logs_url()
+    except GithubException as error:
+        if error.status not in (404, 410):
+            raise
+        yield None
+        return
+    with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
+        if response.status_code != 200:
+            yield None
+            return
+        response.raw.decode_content = True
+        yield cast(IO[bytes], response.raw)
+
+
+def _pull(found: PullRequest) -> Pull:
+    return Pull(
+        number=found.number,
+        head_sha=found.head.sha,
+        head_repo=found.head.repo.full_name if found.head.repo else "",
+        base_ref=found.base.ref,
+        author=getattr(found.user, "login", "") or "",
+    )

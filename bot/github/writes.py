@@ -1,0 +1,195 @@
+"""Writes: each looks for its own marker first, so that doing it twice leaves one effect."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from github import GithubException, UnknownObjectException
+from github.CheckRun import CheckRun
+from github.GithubObject import NotSet
+from github.InputGitTreeElement import InputGitTreeElement
+from github.IssueComment import IssueComment
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from bot.github.reads import branch_head, file_at
+
+CHECK_NAME: Final = "kl-triage"
+MAX_COMMENTS_READ: Final = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where a write is to be seen; `changed` is False when it was already as wanted."""
+
+    id: int
+    url: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedPull:
+    number: int
+    url: str
+    state: str
+    merged: bool
+
+
+def upsert_comment(repo: Repository, number: int, *, marker: str, author: str, body: str) -> Written:
+    """One comment per marker, ours by author too; edited in place, not written when equal."""
+    found = _own_comment(repo, number, marker, author)
+    if found is None:
+        created = repo.get_issue(number).create_comment(body)
+        return Written(created.id, created.html_url, True)
+    if found.body != body:
+        found.edit(body)
+        return Written(found.id, found.html_url, True)
+    return Written(found.id, found.html_url, False)
+
+
+def react(repo: Repository, number: int, comment_id: int, reaction: str) -> None:
+    """GitHub keeps one reaction of a kind per author, so this is idempotent by itself."""
+    repo.get_issue(number).get_comment(comment_id).create_reaction(reaction)
+
+
+def upsert_check(
+    repo: Repository,
+    head_sha: str,
+    *,
+    external_id: str,
+    details_url: str | None,
+    title: str,
+    summary: str,
+    text: str | None = None,
+    conclusion: str | None = None,
+) -> Written:
+    """One check run per investigation; in progress while `conclusion` is None."""
+    output: dict[str, str | list[dict[str, str | int]]] = {"title": title, "summary": summary}
+    if text is not None:
+        output["text"] = text
+    status = "in_progress" if conclusion is None else "completed"
+    found = _own_check(repo, head_sha, external_id)
+    if found is None:
+        found = repo.create_check_run(
+            CHECK_NAME,
+            head_sha,
+            external_id=external_id,
+            details_url=details_url or NotSet,
+            status=status,
+            conclusion=conclusion or NotSet,
+            output=output,
+        )
+    else:
+        found.edit(status=status, conclusion=conclusion or NotSet, output=output)
+    return Written(found.id, found.html_url or "", True)
+
+
+def commit_evidence(
+    repo: Repository, branch: str, folder: str, files: Mapping[str, str], message: str
+) -> str:
+    """Puts files under `folder` of a side branch and returns the commit; done before: that commit again."""
+    head = branch_head(repo, branch)
+    if head is not None and all(
+        file_at(repo, f"{folder}/{name}", head) == text.encode() for name, text in files.items()
+    ):
+        return head
+    elements = [
+        InputGitTreeElement(f"{folder}/{name}", "100644", "blob", sha=_blob(repo, text))
+        for name, text in files.items()
+    ]
+    if head is None:
+        commit = repo.create_git_commit(message, repo.create_git_tree(elements), [])
+        repo.create_git_ref(f"refs/heads/{branch}", commit.sha)
+        return commit.sha
+    parent = repo.get_git_commit(head)
+    commit = repo.create_git_commit(message, repo.create_git_tree(elements, parent.tree), [parent])
+    repo.get_git_ref(f"heads/{branch}").edit(commit.sha, force=False)
+    return commit.sha
+
+
+def ensure_branch(repo: Repository, branch: str, sha: str) -> None:
+    """Creates the branch at `sha`; one that is there already is left as it is."""
+    if branch_head(repo, branch) is None:
+        repo.create_git_ref(f"refs/heads/{branch}", sha)
+
+
+def commit_file(repo: Repository, branch: str, path: str, *, old: bytes, new: bytes, message: str) -> bool:
+    """Replaces `old` by `new` on the branch. False: the file there is neither, somebody else edited it.
+
+    The contents API refuses a stale blob, which makes it an optimistic lock for free.
+    """
+    on_branch = file_at(repo, path, branch)
+    if on_branch == new:
+        return True
+    if on_branch != old:
+        return False
+    entry = repo.get_contents(path, ref=branch)
+    if isinstance(entry, list):
+        return False
+    repo.update_file(path, message, new, entry.sha, branch=branch)
+    return file_at(repo, path, branch) == new
+
+
+def pull_of_branch(repo: Repository, branch: str) -> ProposedPull | None:
+    """The newest pull request from this branch of the repository itself, open or not."""
+    owner = repo.full_name.split("/")[0]
+    for found in islice(repo.get_pulls(state="all", head=f"{owner}:{branch}"), 10):
+        if found.head.ref == branch:
+            return _proposed(found)
+    return None
+
+
+def pull_state(repo: Repository, number: int) -> ProposedPull | None:
+    try:
+        return _proposed(repo.get_pull(number))
+    except UnknownObjectException:
+        return None
+
+
+def ensure_draft_pull(
+    repo: Repository, branch: str, base: str, *, title: str, body: str, label: str
+) -> ProposedPull:
+    """The draft pull request of a branch; one that exists is returned as it is, open or closed."""
+    found = pull_of_branch(repo, branch)
+    if found is not None:
+        return found
+    created = repo.create_pull(base, branch, title=title, body=body, draft=True, maintainer_can_modify=False)
+    created.add_to_labels(label)
+    return _proposed(created)
+
+
+def update_pull_body(repo: Repository, number: int, body: str) -> None:
+    found = repo.get_pull(number)
+    if found.body != body:
+        found.edit(body=body)
+
+
+def is_ambiguous(error: Exception) -> bool:
+    """Whether a failed write may have happened all the same (5xx, time-out, broken connection)."""
+    return not isinstance(error, GithubException) or error.status >= 500
+
+
+def _own_comment(repo: Repository, number: int, marker: str, author: str) -> IssueComment | None:
+    for comment in islice(repo.get_issue(number).get_comments(), MAX_COMMENTS_READ):
+        if getattr(comment.user, "login", None) == author and marker in (comment.body or ""):
+            return comment
+    return None
+
+
+def _own_check(repo: Repository, head_sha: str, external_id: str) -> CheckRun | None:
+    for check in islice(repo.get_commit(head_sha).get_check_runs(check_name=CHECK_NAME), 100):
+        if check.external_id == external_id:
+            return check
+    return None
+
+
+def _blob(repo: Repository, text: str) -> str:
+    return repo.create_git_blob(base64.b64encode(text.encode()).decode(), "base64").sha
+
+
+def _proposed(found: PullRequest) -> ProposedPull:
+    return ProposedPull(found.number, found.html_url, found.state, bool(found.merged_at))

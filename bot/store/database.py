@@ -1,0 +1,40 @@
+"""Opening the database. SQLite in a file; Postgres is refused until its sweeper is there."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from bot.store.tables import Base
+from bot.verdict.answer import Refusal
+
+
+def sqlite_file(url: str) -> Path | Refusal:
+    """The file behind an SQLite address, or why the address cannot be used."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        return Refusal("bad_database_url", "The database address is not understood; use sqlite:///kl-triage.sqlite.")
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        return Refusal(
+            "unsupported_database", "Only an SQLite file works as the database today: sqlite:///kl-triage.sqlite."
+        )
+    return Path(parsed.database)
+
+
+def open_database(url: str) -> Engine:
+    """An engine with the tables made, WAL on, and a 30 s busy time-out."""
+    engine = create_engine(url, connect_args={"timeout": 30})
+    event.listen(engine, "connect", _pragmas)
+    Base.metadata.create_all(engine)
+    return engine
+
+
+def _pragmas(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")

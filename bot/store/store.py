@@ -1,0 +1,164 @@
+"""Reading and writing the tables: short transactions, every write idempotent by a natural key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from bot.store.tables import Bump, Decision, Investigation, Rerun, StoredReading, utcnow
+
+Json = Mapping[str, Any]
+
+
+class Store:
+    """All access to the tables but the webhook's own transaction (bot/triage/intake.py)."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._session = sessionmaker(engine, expire_on_commit=False)
+
+    def session(self) -> Session:
+        return self._session()
+
+    def note(self, repo: str, subject: str, code: str, sentence: str) -> None:
+        """One line in the log of decisions; the same line twice is written once (steps may run again)."""
+        with self._session.begin() as session:
+            same = select(Decision).where(
+                Decision.repo == repo,
+                Decision.subject == subject,
+                Decision.code == code,
+                Decision.sentence == sentence,
+            )
+            if session.scalar(same) is None:
+                session.add(Decision(repo=repo, subject=subject, code=code, sentence=sentence))
+
+    def decisions(self, limit: int = 200) -> Sequence[Decision]:
+        with self._session() as session:
+            return session.scalars(select(Decision).order_by(Decision.id.desc()).limit(limit)).all()
+
+    def open_investigation(self, investigation: Investigation, trigger: Iterable[Json]) -> bool:
+        """False when another job opened it already, or another one of the same site is still open.
+
+        True again for the same job: the step that opens it may run twice.
+        """
+        with self._session.begin() as session:
+            known = session.get(Investigation, investigation.id)
+            if known is not None:
+                return known.job_url == investigation.job_url
+            rival = select(Investigation.id).where(
+                Investigation.repo == investigation.repo,
+                Investigation.site_key == investigation.site_key,
+                Investigation.state == "open",
+            )
+            if session.scalar(rival) is not None:
+                return False
+            session.add(investigation)
+            session.flush()
+            _add_readings(session, investigation.id, "trigger", trigger)
+            return True
+
+    def investigation(self, key: str) -> Investigation:
+        """Raises KeyError for an unknown id."""
+        with self._session() as session:
+            found = session.get(Investigation, key)
+            if found is None:
+                raise KeyError(key)
+            return found
+
+    def investigations(self, limit: int = 100) -> Sequence[Investigation]:
+        with self._session() as session:
+            newest = select(Investigation).order_by(Investigation.created_at.desc()).limit(limit)
+            return session.scalars(newest).all()
+
+    def remember(self, key: str, **facts: Any) -> None:
+        """Adds to the facts of an investigation."""
+        with self._session.begin() as session:
+            found = session.get_one(Investigation, key)
+            found.facts = {**found.facts, **facts}
+
+    def finish(self, key: str, verdict: Json | None) -> None:
+        with self._session.begin() as session:
+            found = session.get_one(Investigation, key)
+            found.state, found.finished_at = "done", utcnow()
+            found.verdict = None if verdict is None else dict(verdict)
+
+    def plan_rerun(self, request: str, investigation: str, plan: Json) -> Rerun:
+        """The rerun of this request, made if it is not there yet."""
+        with self._session.begin() as session:
+            found = session.get(Rerun, request)
+            if found is None:
+                found = Rerun(request=request, investigation=investigation, plan=dict(plan))
+                session.add(found)
+            return found
+
+    def update_rerun(self, request: str, **values: Any) -> None:
+        with self._session.begin() as session:
+            found = session.get_one(Rerun, request)
+            for name, value in values.items():
+                setattr(found, name, value)
+
+    def reruns(self, investigation: str) -> Sequence[Rerun]:
+        with self._session() as session:
+            mine = (
+                select(Rerun)
+                .where(Rerun.investigation == investigation)
+                .order_by(Rerun.created_at, Rerun.request)
+            )
+            return session.scalars(mine).all()
+
+    def rerun(self, request: str) -> Rerun | None:
+        with self._session() as session:
+            return session.get(Rerun, request)
+
+    def add_readings(self, investigation: str, source: str, records: Iterable[Json]) -> None:
+        """Collecting the same source again adds nothing."""
+        with self._session.begin() as session:
+            _add_readings(session, investigation, source, records)
+
+    def records(self, investigation: str) -> list[dict[str, Any]]:
+        with self._session() as session:
+            mine = (
+                select(StoredReading)
+                .where(StoredReading.investigation == investigation)
+                .order_by(StoredReading.id)
+            )
+            return [dict(row.record) for row in session.scalars(mine)]
+
+    def record_bump(self, bump: Bump) -> None:
+        """A bump of the same site to the same value is in the ledger once."""
+        with self._session.begin() as session:
+            same = select(Bump).where(
+                Bump.repo == bump.repo,
+                Bump.site_key == bump.site_key,
+                Bump.new == bump.new,
+                Bump.pull == bump.pull,
+            )
+            if session.scalar(same) is None:
+                session.add(bump)
+
+    def bumps(self, repo: str, site_key: str) -> Sequence[Bump]:
+        """The ledger of a site, oldest first."""
+        with self._session() as session:
+            mine = select(Bump).where(Bump.repo == repo, Bump.site_key == site_key).order_by(Bump.proposed_at)
+            return session.scalars(mine).all()
+
+    def bumped_since(self, repo: str, site_key: str, days: int, now: datetime | None = None) -> Bump | None:
+        """The newest bump of the site within the cooling time."""
+        since = (now or utcnow()) - timedelta(days=days)
+        recent = [bump for bump in self.bumps(repo, site_key) if bump.proposed_at >= since]
+        return recent[-1] if recent else None
+
+
+def _add_readings(session: Session, investigation: str, source: str, records: Iterable[Json]) -> None:
+    there = select(StoredReading.number).where(
+        StoredReading.investigation == investigation, StoredReading.source == source
+    )
+    known = set(session.scalars(there))
+    session.add_all(
+        StoredReading(investigation=investigation, source=source, number=number, record=dict(record))
+        for number, record in enumerate(records)
+        if number not in known
+    )

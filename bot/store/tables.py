@@ -1,0 +1,125 @@
+"""The tables. Times are UTC. Everything here can be rebuilt from GitHub but the ledger and raw readings."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, ForeignKey, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+
+def utcnow() -> datetime:
+    return datetime.now(UTC)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """SQLite forgets time zones; a time read back is made aware again."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+class Base(DeclarativeBase):
+    type_annotation_map = {datetime: UtcDateTime, dict[str, Any]: JSON}  # noqa: RUF012
+
+
+class Delivery(Base):
+    """One webhook delivery; its GUID makes a redelivery harmless."""
+
+    __tablename__ = "deliveries"
+
+    guid: Mapped[str] = mapped_column(primary_key=True)
+    event: Mapped[str]
+    outcome: Mapped[str]
+    received_at: Mapped[datetime] = mapped_column(default=utcnow)
+
+
+class Investigation(Base):
+    """All work on one (repository, site) for one head commit."""
+
+    __tablename__ = "investigations"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    repo: Mapped[str] = mapped_column(index=True)
+    installation: Mapped[int]
+    pull: Mapped[int]
+    test: Mapped[str]
+    """path::Class.method"""
+    site_key: Mapped[str] = mapped_column(index=True)
+    head_sha: Mapped[str]
+    base_sha: Mapped[str]
+    job_url: Mapped[str]
+    also_red: Mapped[dict[str, Any]]
+    facts: Mapped[dict[str, Any]]
+    """What was found on the way: site, refusals, comment, check, evidence, proposal."""
+    state: Mapped[str] = mapped_column(default="open")
+    verdict: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime] = mapped_column(default=utcnow)
+    finished_at: Mapped[datetime | None]
+
+
+class Rerun(Base):
+    """One dispatched rerun job: its plan, its run, and how it ended."""
+
+    __tablename__ = "reruns"
+
+    request: Mapped[str] = mapped_column(primary_key=True)
+    investigation: Mapped[str] = mapped_column(ForeignKey("investigations.id"), index=True)
+    plan: Mapped[dict[str, Any]]
+    run_id: Mapped[int | None]
+    url: Mapped[str | None]
+    state: Mapped[str] = mapped_column(default="planned")
+    trouble: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(default=utcnow)
+
+
+class StoredReading(Base):
+    """A reading as its JSON record; (investigation, source, number) makes collecting idempotent."""
+
+    __tablename__ = "readings"
+    __table_args__ = (UniqueConstraint("investigation", "source", "number"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    investigation: Mapped[str] = mapped_column(ForeignKey("investigations.id"), index=True)
+    source: Mapped[str]
+    number: Mapped[int]
+    record: Mapped[dict[str, Any]]
+
+
+class Decision(Base):
+    """One line per thing the bot decided, most of all when it decided to do nothing."""
+
+    __tablename__ = "decisions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime] = mapped_column(default=utcnow)
+    repo: Mapped[str]
+    subject: Mapped[str]
+    code: Mapped[str]
+    sentence: Mapped[str]
+
+
+class Bump(Base):
+    """The ledger: every bump this bot proposed, and what became of it."""
+
+    __tablename__ = "ledger"
+    __table_args__ = (UniqueConstraint("repo", "site_key", "new", "pull"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    repo: Mapped[str] = mapped_column(index=True)
+    site_key: Mapped[str] = mapped_column(index=True)
+    investigation: Mapped[str]
+    old: Mapped[float]
+    new: Mapped[float]
+    pull: Mapped[int]
+    evidence: Mapped[str]
+    proposed_at: Mapped[datetime] = mapped_column(default=utcnow)
+    expires_at: Mapped[datetime]

@@ -1,0 +1,75 @@
+"""The case file: what the texts need to know about an investigation, gathered from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot import __version__
+from bot.report.facts import Case, EvidenceLinks, PullLink, RedTest
+from bot.source import Sibling, Site
+from bot.store import Investigation, Rerun
+from bot.triage.measuring import COOLING_DAYS, bound_of, config_of
+from bot.triage.services import Services
+from bot.verdict import Arm, Reading
+from runners.plan import RerunPlan
+
+
+def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float | None = None) -> Case:
+    """Reads the store only; addresses are those GitHub gave."""
+    facts, reruns = investigation.facts, svc.store.reruns(investigation.id)
+    config = config_of(investigation)
+    readings = [Reading.from_record(record) for record in svc.store.records(investigation.id)]
+    measured = [reading for reading in readings if reading.arm in (Arm.HEAD, Arm.BASE)]
+    evidence, proposal = facts.get("evidence"), facts.get("proposal")
+    return Case(
+        key=f"{investigation.site_key}@{config.runner}",
+        repo=investigation.repo,
+        test=investigation.test,
+        head_sha=investigation.head_sha,
+        base_sha=investigation.base_sha,
+        bot_version=__version__,
+        bound=bound_of(investigation),
+        attribute=facts["site"]["attribute"] if facts["site"] else None,
+        site=_site(investigation),
+        pull=investigation.pull,
+        current_head=facts.get("current_head"),
+        default_branch=facts["default_branch"],
+        server_url=facts["server_url"],
+        job_url=investigation.job_url,
+        run_urls=tuple(rerun.url for rerun in reruns if rerun.url),
+        runner=config.runner,
+        hosts=_named(reading.host for reading in measured),
+        gpus=_named(reading.gpu for reading in measured),
+        runs_done=sum(1 for reading in measured if reading.status == "ok"),
+        runs_planned=sum(_planned(rerun) for rerun in reruns),
+        rounds=len(reruns),
+        gpu_minutes=gpu_minutes,
+        budget_minutes=config.budget_minutes,
+        rules=config.pack.name,
+        evidence=EvidenceLinks(**evidence) if evidence else None,
+        proposal_pull=PullLink(**proposal) if proposal else None,
+        also_red=tuple(RedTest(test) for test in investigation.also_red["tests"]),
+        not_measured=_not_measured(reruns, facts.get("proposal_refusal")),
+        declined_for_days=COOLING_DAYS,
+    )
+
+
+def _site(investigation: Investigation) -> Site | None:
+    stored = investigation.facts["site"]
+    if not stored:
+        return None
+    siblings = tuple(Sibling(**sibling) for sibling in stored["siblings"])
+    return Site(**{**stored, "siblings": siblings, "governs": tuple(stored["governs"])})
+
+
+def _planned(rerun: Rerun) -> int:
+    return RerunPlan.from_json(rerun.plan["json"]).planned
+
+
+def _named(values: object) -> tuple[str, ...]:
+    return tuple(sorted({str(value) for value in values if value}))  # type: ignore[attr-defined]
+
+
+def _not_measured(reruns: Sequence[Rerun], proposal_refusal: str | None) -> tuple[str, ...]:
+    said = [f"Rerun {number}: {rerun.trouble}." for number, rerun in enumerate(reruns, 1) if rerun.trouble]
+    return (*said, *([proposal_refusal] if proposal_refusal else []))

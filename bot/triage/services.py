@@ -1,0 +1,36 @@
+"""What the steps work with, put in place once when the engine starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from github.Repository import Repository
+
+from bot.github import Installations
+from bot.store import Investigation, Store
+from bot.triage.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    settings: Settings
+    store: Store
+    installations: Installations
+
+    def repository(self, investigation: Investigation) -> Repository:
+        return self.installations.repository(investigation.installation, investigation.repo)
+
+
+_current: list[Services] = []
+
+
+def install(services: Services) -> None:
+    """Durable workflows are module-level functions, so what they use is module-level too."""
+    _current[:] = [services]
+
+
+def services() -> Services:
+    """Raises RuntimeError before the engine has started."""
+    if not _current:
+        raise RuntimeError("the engine has not been started")
+    return _current[0]

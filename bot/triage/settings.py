@@ -1,0 +1,97 @@
+"""Settings, all from the environment; a missing one is a sentence that says how to set it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.github import AppCredentials
+from bot.store import sqlite_file
+from bot.verdict.answer import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `kl-triage serve` runs with. Times are seconds."""
+
+    database_url: str
+    webhook_secret: str = field(repr=False)
+    app: AppCredentials
+    executor_id: str
+    poll_s: float = 30.0
+    """How often a rerun is looked at when no webhook tells of it."""
+    queue_deadline_s: float = 4 * 3600.0
+    """A rerun that no runner takes for this long is cancelled and counts as missing."""
+    run_deadline_s: float = 6 * 3600.0
+    seconds_between_writes: float = 1.0
+
+
+def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
+    """Settings from `KL_TRIAGE_*`, or the first thing that is wrong."""
+    secret = env.get("KL_TRIAGE_WEBHOOK_SECRET", "")
+    if not secret:
+        return Refusal(
+            "no_webhook_secret",
+            "KL_TRIAGE_WEBHOOK_SECRET is not set: give it the secret of the GitHub App's webhook "
+            "(make one with `openssl rand -hex 32`).",
+        )
+    app = _app(env)
+    if isinstance(app, Refusal):
+        return app
+    database_url = env.get("KL_TRIAGE_DATABASE_URL", "sqlite:///kl-triage.sqlite")
+    database = sqlite_file(database_url)
+    if isinstance(database, Refusal):
+        return database
+    numbers: dict[str, float] = {}
+    for name, default in (("POLL", 30.0), ("QUEUE_DEADLINE", 14_400.0), ("RUN_DEADLINE", 21_600.0)):
+        value = _seconds(env, f"KL_TRIAGE_{name}_SECONDS", default)
+        if isinstance(value, Refusal):
+            return value
+        numbers[name] = value
+    pace = _seconds(env, "KL_TRIAGE_SECONDS_BETWEEN_WRITES", 1.0, minimum=0.0)
+    if isinstance(pace, Refusal):
+        return pace
+    return Settings(
+        database_url=database_url,
+        webhook_secret=secret,
+        app=app,
+        executor_id=env.get("KL_TRIAGE_EXECUTOR_ID") or socket.gethostname(),
+        poll_s=numbers["POLL"],
+        queue_deadline_s=numbers["QUEUE_DEADLINE"],
+        run_deadline_s=numbers["RUN_DEADLINE"],
+        seconds_between_writes=pace,
+    )
+
+
+def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
+    app_id = env.get("KL_TRIAGE_APP_ID", "")
+    if not app_id.isdecimal():
+        return Refusal("no_app_id", "KL_TRIAGE_APP_ID is not set: give it the number of the GitHub App.")
+    key = env.get("KL_TRIAGE_APP_KEY", "")
+    if not key:
+        return Refusal(
+            "no_app_key", "KL_TRIAGE_APP_KEY is not set: give it the path of the App's private key (PEM)."
+        )
+    if not key.startswith("-----BEGIN"):
+        try:
+            key = Path(key).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            return Refusal("no_app_key", "The file that KL_TRIAGE_APP_KEY names cannot be read as a PEM key.")
+    if not key.lstrip().startswith("-----BEGIN"):
+        return Refusal("no_app_key", "The file that KL_TRIAGE_APP_KEY names is not a PEM key.")
+    return AppCredentials(int(app_id), key, env.get("KL_TRIAGE_GITHUB_API", "https://api.github.com"))
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float, *, minimum: float = 0.1) -> float | Refusal:
+    text = env.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not minimum <= value <= 7 * 86_400:
+        return Refusal("bad_number", f"{name} must be a number of seconds from {minimum:g} to a week.")
+    return value

@@ -1,0 +1,105 @@
+"""Telling steps: the sticky comment, the check run, the evidence. Each is found again by its marker."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from bot.github import reads, writes
+from bot.report import chart, check, comment, evidence
+from bot.store import Investigation
+from bot.triage.casefile import case_file
+from bot.triage.measuring import verdict_of
+from bot.triage.services import Services
+
+log = logging.getLogger(__name__)
+
+EVIDENCE_BRANCH: Final = "kl-triage/evidence"
+
+
+def announce(svc: Services, key: str) -> None:
+    """Says at once that somebody is looking, and what will be measured."""
+    investigation = svc.store.investigation(key)
+    verdict, readings = verdict_of(svc, investigation)
+    case = case_file(svc, investigation)
+    if verdict.next is not None:
+        _comment(svc, investigation, comment.investigating(case, verdict.next, readings))
+    _check(svc, investigation, check.in_progress(case, 0, 0))
+
+
+def update_progress(svc: Services, key: str, request: str, state: str) -> None:
+    """The check run says how far the reruns are; the comment stays as it is, nobody wants the mails."""
+    investigation = svc.store.investigation(key)
+    seen = f"{request} {state}"
+    if investigation.facts.get("progress") == seen:
+        return
+    case = case_file(svc, investigation)
+    _check(svc, investigation, check.in_progress(case, case.runs_done, case.runs_planned))
+    svc.store.remember(key, progress=seen)
+
+
+def publish_evidence(svc: Services, key: str) -> None:
+    """Raw readings and chart on the side branch; texts link to them by commit."""
+    investigation = svc.store.investigation(key)
+    verdict, readings = verdict_of(svc, investigation)
+    case = case_file(svc, investigation)
+    new_bound = verdict.proposal.threshold if verdict.proposal else None
+    files = {
+        "readings.jsonl": evidence.readings_jsonl(readings),
+        "chart.svg": chart.svg(readings, case.bound, new_bound),
+        "README.md": evidence.evidence_readme(case, verdict),
+    }
+    repo = svc.repository(investigation)
+    folder = f"investigations/{key}"
+    sha = writes.commit_evidence(repo, EVIDENCE_BRANCH, folder, files, f"Evidence of {key}")
+    base = f"{case.server_url}/{investigation.repo}/blob/{sha}/{folder}"
+    links = {"commit": sha, "readings_url": f"{base}/readings.jsonl", "chart_url": f"{base}/chart.svg"}
+    svc.store.remember(key, evidence=links)
+
+
+def conclude(svc: Services, key: str) -> None:
+    """The verdict, in the comment and in the check run; a newer head is said to be there."""
+    investigation = svc.store.investigation(key)
+    pull = reads.pull(svc.repository(investigation), investigation.pull)
+    svc.store.remember(key, current_head=pull.head_sha if pull else investigation.head_sha)
+    investigation = svc.store.investigation(key)
+    verdict, readings = verdict_of(svc, investigation)
+    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
+    _comment(svc, investigation, comment.result(case, verdict, readings))
+    _check(svc, investigation, check.completed(case, verdict, readings))
+
+
+def give_up(svc: Services, key: str, error: str) -> str:
+    """After GitHub refused a step again and again: an honest neutral check, and the site is free again."""
+    investigation = svc.store.investigation(key)
+    svc.store.note(investigation.repo, key, "given_up", error)
+    svc.store.finish(key, None)
+    try:
+        _check(svc, investigation, check.given_up(case_file(svc, investigation)))
+    except Exception:
+        log.exception("could not even say that %s was given up", key)
+    return "given_up"
+
+
+def _comment(svc: Services, investigation: Investigation, body: str) -> None:
+    written = writes.upsert_comment(
+        svc.repository(investigation),
+        investigation.pull,
+        marker=comment.marker_prefix(case_file(svc, investigation).key),
+        author=svc.installations.login(),
+        body=body,
+    )
+    svc.store.remember(investigation.id, comment_url=written.url)
+
+
+def _check(svc: Services, investigation: Investigation, output: check.CheckOutput) -> None:
+    writes.upsert_check(
+        svc.repository(investigation),
+        investigation.head_sha,
+        external_id=investigation.id,
+        details_url=investigation.facts.get("comment_url"),
+        title=output.title,
+        summary=output.summary,
+        text=output.text,
+        conclusion=output.conclusion,
+    )

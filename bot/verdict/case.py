@@ -1,0 +1,227 @@
+"""One case before the judge: the evidence, the policy, and the statistics the rungs share (each computed once)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bot.verdict.answer import Plan, Proposal, VerdictKind
+from bot.verdict.evidence import ArmView, Evidence, Floats
+from bot.verdict.faults import FaultEvidence, Runs, judge_faults
+from bot.verdict.mixed import Column, Posterior, fit
+from bot.verdict.policy import Policy
+from bot.verdict.reading import Arm
+from bot.verdict.stats import Step, alpha_at_look, find_step, look_number
+from bot.verdict.tail import Tail
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rung saw; with a `kind` it answers, without one it passes on."""
+
+    saw: str
+    kind: VerdictKind | None = None
+    reason: str = ""
+    sentence: str = ""
+    next: Plan | None = None
+    proposal: Proposal | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    evidence: Evidence
+    policy: Policy
+
+    @cached_property
+    def log_bound(self) -> float:
+        return math.log(self.evidence.threshold)
+
+    @cached_property
+    def spent_minutes(self) -> float:
+        """GPU minutes of the reruns, missing ones included: they cost as much."""
+        readings = self.evidence.of(Arm.HEAD, Arm.BASE)
+        starts = {(r.arm, r.launch) for r in readings}
+        return len(starts) * self.policy.launch_minutes + len(readings) * self.policy.repeat_minutes
+
+    @cached_property
+    def look(self) -> int:
+        launches = self.evidence.head.launch_count + self.evidence.base.launch_count
+        return look_number(launches, self.policy.launches_per_look, self.policy.max_looks)
+
+    @cached_property
+    def alpha_equal(self) -> float:
+        return alpha_at_look(self.policy.alpha_equal, self.policy.max_looks)
+
+    @cached_property
+    def alpha_worse(self) -> float:
+        """Halved where two statistics are tried: mean of logs by prompt, and log of the asserted mean."""
+        alpha = alpha_at_look(self.policy.alpha_worse, self.policy.max_looks)
+        return alpha / 2 if self.paired else alpha
+
+    @cached_property
+    def comparable(self) -> bool:
+        """Two launches on both arms: with one, a launch effect and a change of code look the same."""
+        return min(self.evidence.head.launch_count, self.evidence.base.launch_count) >= 2
+
+    @cached_property
+    def paired(self) -> bool:
+        """Every rerun has the same list of prompts."""
+        arms = (self.evidence.head, self.evidence.base)
+        return all(arm.n > 0 and bool(arm.with_prompts.all()) for arm in arms)
+
+    def logs(self, view: ArmView, *, by_prompt: bool) -> Floats:
+        """Log value, or mean over prompts of log value, floored at a millionth of the bound."""
+        floor = self.evidence.threshold * 1e-6
+        if by_prompt:
+            return np.asarray(np.log(np.maximum(view.prompts, floor)).mean(axis=1), dtype=np.float64)
+        return np.log(np.maximum(view.values, floor))
+
+    @cached_property
+    def shift(self) -> Posterior | None:
+        """Log ratio head over base: by prompt where they are known, else of the values. None without both arms."""
+        return self._shift(by_prompt=self.paired)
+
+    @cached_property
+    def value_shift(self) -> Posterior | None:
+        """Log ratio of the asserted values themselves."""
+        return self._shift(by_prompt=False) if self.paired else self.shift
+
+    def _shift(self, *, by_prompt: bool) -> Posterior | None:
+        if not self.comparable:
+            return None
+        views = [self.evidence.head, self.evidence.base]
+        if self.recent is not None and not (by_prompt and not self.recent.with_prompts.all()):
+            views.append(self.recent)
+        return self._contrast(views, by_prompt, Arm.HEAD)
+
+    def _contrast(self, views: Sequence[ArmView], by_prompt: bool, arm_of_interest: Arm) -> Posterior:
+        """Log ratio of one arm over the rest; past runs and hosts as shrunken effects."""
+        logs = np.concatenate([self.logs(view, by_prompt=by_prompt) for view in views])
+        arm = np.array([reading.arm for view in views for reading in view.readings])
+        columns = [Column(np.ones(len(logs))), Column((arm == arm_of_interest).astype(np.float64))]
+        if Arm.HISTORY in arm and arm_of_interest is not Arm.HISTORY:
+            columns.append(Column((arm == Arm.HISTORY).astype(np.float64), self.policy.history_sd))
+        hosts = [host for view in views for host in view.hosts]
+        columns += host_columns(hosts, self.policy.host_sd)
+        return fit(logs, joined_launches(views), columns, 1, self.policy.launch_sd)
+
+    @cached_property
+    def history_ratio(self) -> Posterior | None:
+        """Log ratio of past runs (after any step) over base: far from 0, something moved since."""
+        if self.evidence.base.launch_count < 2 or self._after_step is None:
+            return None
+        views = [self.evidence.base, self._after_step]
+        return self._contrast(views, False, Arm.HISTORY)
+
+    @cached_property
+    def step(self) -> Step | None:
+        """The likeliest rise in the past runs."""
+        return find_step(self.logs(self.evidence.history, by_prompt=False), self.policy.step_runs)
+
+    @cached_property
+    def fall(self) -> Step | None:
+        return find_step(-self.logs(self.evidence.history, by_prompt=False), self.policy.step_runs)
+
+    @cached_property
+    def _after_step(self) -> ArmView | None:
+        """Past runs since the last clear step; None where fewer than a handful are left."""
+        view = self.evidence.history
+        steps = [s.at for s in (self.step, self.fall) if s is not None and s.p < self.policy.alpha_step_doubt]
+        start = max(steps, default=0)
+        if view.n - start < self.policy.step_runs:
+            return None
+        return rows(view, np.arange(view.n) >= start)
+
+    @cached_property
+    def recent(self) -> ArmView | None:
+        """Past runs that agree with base and may lend it strength."""
+        if self.history_ratio is None or self._after_step is None:
+            return None
+        strange = abs(self.history_ratio.mean) > 2 * self.history_ratio.sd
+        return None if strange else self._after_step
+
+    @cached_property
+    def tail(self) -> Tail | None:
+        """Model of healthy readings: head and base together, and past runs that agree. None under 8 readings."""
+        views = [self.evidence.head, self.evidence.base]
+        by_prompt = self.paired
+        if self.recent is not None and not (by_prompt and not self.recent.with_prompts.all()):
+            views.append(self.recent)
+        views = [view for view in views if view.n]
+        if sum(view.n for view in views) < 8:
+            return None
+        logs = np.concatenate([self.logs(view, by_prompt=by_prompt) for view in views])
+        level = fit(logs, joined_launches(views), [Column(np.ones(len(logs)))], 0, self.policy.launch_sd)
+        if not by_prompt:
+            return Tail(level)
+        prompts = np.log(np.maximum(np.vstack([v.prompts for v in views]), self.evidence.threshold * 1e-6))
+        prompts = prompts - prompts.mean(axis=1, keepdims=True)
+        offsets = prompts.mean(axis=0)
+        freedom = (len(prompts) - 1) * (prompts.shape[1] - 1)
+        sd = math.sqrt(float(np.sum((prompts - offsets) ** 2)) / freedom)
+        # Residuals about a run's own mean keep (P - 1) / P of the variance; `freedom` has put that right.
+        return Tail(level, offsets, sd, freedom)
+
+    @cached_property
+    def healthy_logs(self) -> Floats:
+        """Log values of head, base and the past runs that agree."""
+        views = [self.evidence.head, self.evidence.base, *([self.recent] if self.recent else [])]
+        return np.concatenate([self.logs(view, by_prompt=False) for view in views])
+
+    @cached_property
+    def exceedance_at_bound(self) -> tuple[float, float, float]:
+        """Model: (rate, low, high) of one reading over the present bound."""
+        if self.tail is None:
+            return math.nan, 0.0, 1.0
+        rate, low, high = self.tail.rates(np.array([self.log_bound]), self.policy.upper_confidence)
+        return float(rate[0]), float(low[0]), float(high[0])
+
+    @cached_property
+    def faults(self) -> tuple[FaultEvidence, list[tuple[Arm, str | None]]] | None:
+        """Odds for single-prompt faults, and the arm and launch of each row they speak of."""
+        arms = (Arm.TRIGGER, Arm.HEAD, Arm.BASE, *((Arm.HISTORY,) if self._after_step is not None else ()))
+        views = {arm: self._after_step if arm is Arm.HISTORY else self.evidence.arms[arm] for arm in arms}
+        by_prompt = self.paired
+        parts: list[Floats] = []
+        names: list[tuple[Arm, str | None]] = []
+        for arm, view in views.items():
+            if view is None or view.n == 0:
+                continue
+            keep = view.with_prompts if by_prompt else np.ones(view.n, bool)
+            parts.append((view.prompts if by_prompt else view.values[:, None])[keep])
+            names += [(arm, r.launch) for r, k in zip(view.readings, keep, strict=True) if k]
+        if sum(arm is not Arm.TRIGGER for arm, _ in names) < self.policy.fault_reference_runs:
+            return None
+        head = np.array([arm is Arm.HEAD for arm, _ in names])
+        trigger = np.array([arm is Arm.TRIGGER for arm, _ in names])
+        rate = self.exceedance_at_bound[0]
+        if math.isnan(rate):
+            rate = (float(np.sum(self.healthy_logs > self.log_bound)) + 1) / (len(self.healthy_logs) + 2)
+        runs = Runs(np.vstack(parts), head, trigger)
+        return judge_faults(runs, self.log_bound, min(max(rate, 1e-4), 0.5)), names
+
+
+def rows(view: ArmView, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ArmView:
+    """The kept readings of a view."""
+    readings = tuple(r for r, k in zip(view.readings, keep, strict=True) if k)
+    launches = np.unique(view.launches[keep], return_inverse=True)[1]
+    return ArmView(readings, view.missing, view.values[keep], launches, view.prompts[keep])
+
+
+def joined_launches(views: Sequence[ArmView]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Launch numbers over several arms: no launch is shared between arms."""
+    starts = np.cumsum([0] + [view.launch_count for view in views])
+    return np.concatenate([view.launches + start for view, start in zip(views, starts[:-1], strict=True)])
+
+
+def host_columns(hosts: Sequence[str], sd: float, most: int = 12) -> list[Column]:
+    """One shrunken effect a host where several are known (the commonest `most`)."""
+    names, count = np.unique(np.array(hosts), return_counts=True)
+    if len(names) < 2:
+        return []
+    order = np.argsort(-count, kind="stable")[:most]
+    return [Column((np.array(hosts) == names[i]).astype(np.float64), sd) for i in order]

@@ -1,0 +1,121 @@
+"""Is there a fault that hits single prompts in some runs? Odds for it over none, from every reading at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from bot.verdict.evidence import Floats
+
+SHARES: Final = np.array([0.04, 0.1, 0.2, 0.4])
+"""Share of runs with the fault: the published ones lie between 1.4 % and a half."""
+FACTORS: Final = np.array([5.0, 8.0, 13.0, 22.0, 40.0, 75.0, 140.0])
+"""A prompt under a fault over the same prompt without: the published signature is x 60 - 170."""
+WHOLE_FACTORS: Final = np.array([3.0, 6.0, 12.0, 30.0, 100.0, 1e3, 1e5])
+"""The same where only the mean of the prompts is known; factors under 3 are a matter of the tail."""
+TAIL: Final = 20.0
+"""Degrees of freedom of the healthy law: close to normal (excess kurtosis 0.4), with room in the far tail."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Readings by prompt, R x P in nats (P = 1: only the mean is known), and which group each row belongs to."""
+
+    values: Floats
+    head: NDArray[np.bool_]
+    trigger: NDArray[np.bool_]
+
+    @property
+    def reference(self) -> NDArray[np.bool_]:
+        """The trigger was selected for being high: it is no reference."""
+        return ~self.trigger
+
+
+@dataclass(frozen=True, eq=False)
+class FaultEvidence:
+    """`log_odds`: natural log of the Bayes factor, a fault over none. `z`: R x P, in robust sd of the reference."""
+
+    log_odds: float
+    values: Floats
+    z: Floats
+    reference: Floats
+    """Usual value of each prompt, nats (R x P)."""
+    sd: float
+    suspects: tuple[tuple[int, int], ...]
+    """(row, prompt) far outside, worst first."""
+
+
+def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> FaultEvidence:
+    """Bayes factor averaged over the share of runs hit, the factor, one fixed or any prompt, new (head) or old code.
+
+    A run without the fault has residuals t(20) around its prompts' own reference; with it one prompt is
+    lifted. The trigger is known only because it exceeded, so its likelihood is divided by the chance to
+    exceed under each hypothesis. Under no fault such a factor reaches odds k with chance <= 1/k at any
+    number of looks (Ville 1939; here up to the error of the plugged-in references).
+    """
+    y = np.log(np.maximum(runs.values, math.exp(log_bound) * 1e-6))
+    rows, width = y.shape
+    centre = _centres(y, runs)
+    residual = y - centre
+    if width >= 4:  # a launch or a whole-run shift moves all prompts alike and is no fault of one
+        residual = residual - np.median(residual, axis=1, keepdims=True)
+    reference = residual[runs.reference]
+    sd = max(1.4826 * float(np.median(np.abs(reference))), 0.02)
+    sd *= math.sqrt(1 + 1.57 / len(reference))
+    factors = FACTORS if width > 1 else WHOLE_FACTORS
+    lift = np.log(factors)[:, None, None]
+    log_ratio = _log_t((residual - lift) / sd) - _log_t(residual / sd)  # F x R x P
+
+    lifted = runs.values[runs.reference] * (factors[:, None, None] - 1) / width
+    exceeds = (runs.values[runs.reference].mean(axis=1)[:, None] + lifted) > math.exp(log_bound)
+    exceeds_hit = np.clip(exceeds.mean(axis=1), healthy_exceedance, 1.0)  # F x P
+    anywhere = _log_mean(log_ratio, 2)[:, :, None]
+    odds = [
+        _log_odds(anywhere, exceeds_hit.mean(axis=1, keepdims=True), runs, healthy_exceedance),
+        _log_odds(log_ratio, exceeds_hit, runs, healthy_exceedance),
+    ]
+    z = residual / sd
+    far = np.argwhere((z > 3.5) & (residual > math.log(3.0)) & (_log_mean(log_ratio, 0) > math.log(100.0)))
+    suspects = sorted(((int(r), int(p)) for r, p in far), key=lambda rp: (-z[rp], rp))
+    usual = np.exp(centre)
+    return FaultEvidence(float(logsumexp(odds) - math.log(2)), runs.values, z, usual, sd, tuple(suspects))
+
+
+def _centres(y: Floats, runs: Runs) -> Floats:
+    """Reference of each reading: medians of its prompt; where only means are known, of its own arm."""
+    if y.shape[1] > 1 or not np.any(runs.head & runs.reference):
+        return np.broadcast_to(np.median(y[runs.reference], axis=0), y.shape)
+    centre = np.empty_like(y)
+    for mask in (runs.head | runs.trigger, ~(runs.head | runs.trigger)):
+        if np.any(mask):
+            centre[mask] = np.median(y[mask & runs.reference], axis=0)
+    return centre
+
+
+def _log_odds(log_ratio: Floats, exceeds: Floats, runs: Runs, healthy: float) -> float:
+    """Log of the mean over factor, share, prompt and new-or-old of the product over readings."""
+    share = SHARES[:, None, None, None]
+    terms = np.logaddexp(np.log1p(-share), np.log(share) + log_ratio[None])  # S x F x R x P
+    chance = (1 - SHARES[:, None, None]) * healthy + SHARES[:, None, None] * exceeds[None]
+    selected = math.log(healthy) - np.log(chance)  # S x F x P
+    trigger = terms[:, :, runs.trigger].sum(axis=2) + runs.trigger.sum() * selected
+    new = terms[:, :, runs.head].sum(axis=2) + trigger
+    old = terms[:, :, ~runs.trigger].sum(axis=2) + trigger
+    both = np.concatenate([new.ravel(), old.ravel()])
+    return float(logsumexp(both) - math.log(both.size))
+
+
+def _log_t(z: Floats) -> Floats:
+    constant = gammaln((TAIL + 1) / 2) - gammaln(TAIL / 2) - 0.5 * math.log(TAIL * math.pi)
+    return np.asarray(constant - (TAIL + 1) / 2 * np.log1p(z**2 / TAIL), dtype=np.float64)
+
+
+def _log_mean(values: Floats, axis: int) -> Floats:
+    top = values.max(axis=axis, keepdims=True)
+    mean = np.log(np.exp(values - top).mean(axis=axis, keepdims=True)) + top
+    return np.asarray(np.squeeze(mean, axis=axis), dtype=np.float64)

@@ -1,0 +1,95 @@
+"""What to run next: the cheapest mix of launches and repeats that settles the open question."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bot.verdict.answer import ArmPlan, Plan
+from bot.verdict.case import Case
+from bot.verdict.policy import Policy
+from bot.verdict.reading import Arm
+from bot.verdict.stats import normal_quantile
+
+POWER = 0.85
+"""Chance that the next look excludes the smallest shift where head equals base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """`launches` x `repeats` on each of head and base."""
+
+    launches: int
+    repeats: int
+
+    def minutes(self, policy: Policy) -> float:
+        return 2 * self.launches * (policy.launch_minutes + self.repeats * policy.repeat_minutes)
+
+
+def first_plan(policy: Policy) -> Plan:
+    return _plan(Mix(policy.first_launches, policy.first_repeats))
+
+
+def next_plan(case: Case) -> Plan | None:
+    """None when the looks or the GPU minutes are used up."""
+    policy, evidence = case.policy, case.evidence
+    left = policy.budget_minutes - case.spent_minutes
+    launches = len({(r.arm, r.launch) for r in evidence.of(Arm.HEAD, Arm.BASE)})
+    if launches == 0:
+        return first_plan(policy)
+    if launches >= policy.max_looks * policy.launches_per_look:
+        return None
+    if not case.comparable:
+        return _missing_arms(case, left)
+    affordable = [mix for mix in _mixes(policy) if mix.minutes(policy) <= left]
+    if not affordable:
+        return None
+    enough = [mix for mix in affordable if _sd_after(case, mix) <= _sd_needed(case)]
+    if enough:
+        return _plan(min(enough, key=lambda mix: (mix.minutes(policy), mix.repeats)))
+    return _plan(min(affordable, key=lambda mix: (_sd_after(case, mix), mix.minutes(policy))))
+
+
+def runs_needed(case: Case) -> int | None:
+    """Runs an arm, all told, that would exclude the smallest shift at the variance seen; None: not to be had."""
+    if case.shift is None:
+        return None
+    for launches in range(2, 65):
+        for repeats in (4, 8, 16):
+            if _sd_after(case, Mix(launches, repeats)) <= _sd_needed(case):
+                return launches * repeats + min(case.evidence.head.n, case.evidence.base.n)
+    return None
+
+
+def _missing_arms(case: Case, left: float) -> Plan | None:
+    """The first batch for an arm that has fewer than two launches."""
+    policy = case.policy
+    arms = {
+        arm.value: ArmPlan(policy.first_launches, policy.first_repeats)
+        for arm in (Arm.HEAD, Arm.BASE)
+        if case.evidence.arms[arm].launch_count < 2
+    }
+    return Plan(arms) if left >= policy.first_minutes / 2 * len(arms) else None
+
+
+def _mixes(policy: Policy) -> list[Mix]:
+    return [Mix(n, r) for n in (2, 3, 4) for r in (4, 6, 8, 10, 12, policy.max_repeats)]
+
+
+def _plan(mix: Mix) -> Plan:
+    return Plan({arm.value: ArmPlan(mix.launches, mix.repeats) for arm in (Arm.HEAD, Arm.BASE)})
+
+
+def _sd_needed(case: Case) -> float:
+    """The sd of the log ratio at which an equal head clears the smallest shift with chance POWER."""
+    steps = normal_quantile(1 - case.alpha_equal) + normal_quantile(POWER)
+    return math.log(case.policy.smallest_shift) / steps
+
+
+def _sd_after(case: Case, mix: Mix) -> float:
+    """Sd of the log ratio when `mix` joins what there is (precisions add)."""
+    if case.shift is None:
+        return math.inf
+    repeat, launch = case.shift.variance()
+    fresh = 2 * (launch + repeat / mix.repeats) / mix.launches
+    return math.sqrt(1 / (1 / case.shift.sd**2 + 1 / fresh))

@@ -1,0 +1,88 @@
+"""Every constant of the judge, with the arithmetic behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Times are minutes of one runner; `sd` are standard deviations of natural logarithms."""
+
+    # Cost. A launch starts a server (minutes), a repeat is one measurement on it.
+    launch_minutes: float = 3.0
+    repeat_minutes: float = 1.0
+    # 4 looks of 4 launches (48 min) leave about 100 repeats: enough to exclude x1.25 at log-sd 0.3
+    # (2 x (0.3 / 0.073)^2 = 34 runs an arm), no more than four full reruns of one file cost today.
+    budget_minutes: float = 150.0
+    first_launches: int = 2
+    first_repeats: int = 4
+    # A plan may ask this many repeats of one launch; beyond it launch variance is all that is left.
+    max_repeats: int = 16
+
+    # Looks. Every error rate below is split evenly over the looks (union bound), so it holds at any stop.
+    max_looks: int = 4
+    launches_per_look: int = 4
+
+    # Shift. 1.25 is the smallest rise anybody has bisected by hand; below it a bound of 2 x the median is no tool.
+    smallest_shift: float = 1.25
+    # Chance to call a head that is 1.25 x worse equal to base, over all looks.
+    alpha_equal: float = 0.03
+    # Chance to call an equal head worse, over all looks. False alarms of all rungs together must stay under 1 %.
+    alpha_worse: float = 0.004
+    confidence: float = 0.95
+
+    # Prior scales of the mixed model: servers differ by about 10 %, hosts by about 10 %, past runs from today's by 5 %.
+    launch_sd: float = 0.10
+    host_sd: float = 0.10
+    history_sd: float = 0.05
+
+    # Exact gates: 1e-9 is the published one; a bound up to 1e-6 is far under the rounding of any 8-bit cache.
+    exact_gate: float = 1e-6
+    # Lost runs are rarely lost at random: under 80 % usable the missing ones could hold the answer.
+    usable_share: float = 0.80
+    usable_from: int = 4
+
+    # Same number: 1e-6 relative inside our own readings, 2e-3 against a log that prints 3 digits.
+    # With a log-sd of 0.1, four noisy values agree to 1e-6 with chance (1e-5)^3.
+    same_value: float = 1e-6
+    same_printed: float = 2e-3
+    frozen_from: int = 3
+
+    # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test reaches
+    # odds of 1000 with chance <= 0.1 %, at any number of looks. A bump needs the odds against it.
+    fault_odds: float = 1000.0
+    fault_excluded: float = 1.0
+    fault_reference_runs: int = 6
+
+    # Hosts: one must be 1.4 x the others, four times the spread that healthy hosts show.
+    host_ratio: float = 1.4
+    alpha_host: float = 0.002
+
+    # History: a step of the default branch, Bonferroni over the places it can lie in.
+    step_ratio: float = 1.2
+    alpha_step: float = 0.001
+    alpha_step_doubt: float = 0.02
+    step_runs: int = 5
+
+    # Proposal. 0.5 % a job: one false red in 200. 2 x old still sees a doubling; 3 x the first bound over all bumps.
+    target_exceedance: float = 0.005
+    upper_confidence: float = 0.90
+    max_factor: float = 2.0
+    cumulative_cap: float = 3.0
+    # The highest reading seen must stay 3 % under the bound: one more of its kind would else be red.
+    margin: float = 1.03
+    # Levels (nats) that a known regression of this site showed: a bound must stay under each.
+    known_bad: tuple[float, ...] = ()
+    # Residuals: chance of the largest under the normal law below which a tail counts as heavy.
+    heavy_tail: float = 1e-4
+    # Peaks over a threshold must not predict more than 4 x the target where the fit predicts less than it.
+    peaks_factor: float = 4.0
+
+    @property
+    def first_minutes(self) -> float:
+        return 2 * self.first_launches * (self.launch_minutes + self.first_repeats * self.repeat_minutes)
+
+
+SHIFTS = (1.25, 1.5, 2.0, 3.0)
+"""Rises for which a proposal states what it still catches."""

@@ -1,0 +1,159 @@
+"""Rungs 9 to 11: power, not reproduced, noise. Only here may a bound move."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from bot.verdict.answer import VerdictKind
+from bot.verdict.case import Case, Finding
+from bot.verdict.plan import first_plan, next_plan, runs_needed
+from bot.verdict.proposal import propose
+from bot.verdict.reading import Arm
+from bot.verdict.rungs_level import step_with_base
+from bot.verdict.rungs_shape import frozen
+from bot.verdict.stats import upper_limit
+
+
+def power(case: Case) -> Finding:
+    """Enough runs to exclude a shift that matters and a rare fault? If not, ask; out of budget, say so."""
+    head, base = case.evidence.head, case.evidence.base
+    if head.n == 0 and base.n == 0 and not case.evidence.of(Arm.HEAD, Arm.BASE):
+        return Finding(
+            "no reruns yet",
+            VerdictKind.INCONCLUSIVE,
+            "no_reruns",
+            "One red run says neither noise nor regression: head and base have to run side by side first.",
+            next=first_plan(case.policy),
+        )
+    if case.shift is None or case.value_shift is None:
+        missing = " and ".join(arm for arm, v in (("head", head), ("base", base)) if v.launch_count < 2)
+        return _ask(case, "one_arm", f"{missing or 'an arm'} has not run on two launches yet")
+    high = math.exp(case.shift.quantile(1 - case.alpha_equal))
+    if high >= case.policy.smallest_shift or case.value_shift.mean >= math.log(case.policy.smallest_shift):
+        worst = max(high, math.exp(case.value_shift.mean))
+        return _ask(case, "shift_not_excluded", f"head may still be up to × {worst:.2f} worse than base")
+    doubt = _fault_doubt(case)
+    if doubt:
+        return _ask(case, "fault_not_excluded", doubt)
+    return Finding(f"head is at most × {high:.2f} of base")
+
+
+def _fault_doubt(case: Case) -> str:
+    if case.faults is None:
+        return "there are too few runs for a reference of each prompt"
+    if case.faults[0].log_odds > math.log(case.policy.fault_excluded):
+        return "a rare fault in single runs is not excluded"
+    return ""
+
+
+def _ask(case: Case, reason: str, why: str) -> Finding:
+    """More runs while looks and budget last, else inconclusive with what it would take."""
+    runs = f"{case.evidence.head.n} runs of head and {case.evidence.base.n} of base"
+    plan = next_plan(case)
+    if plan is not None:
+        sentence = f"After {runs} {why}: more runs are asked for."
+        return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence, next=plan)
+    needed = runs_needed(case)
+    settle = f"; about {needed} runs an arm would settle the ratio" if needed and "worse" in why else ""
+    sentence = f"The budget is used up: after {runs} {why}{settle}. The bound stays."
+    return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence)
+
+
+def not_reproduced(case: Case) -> Finding:
+    """No exceedance in the reruns, and the model says that the failing value was a rare draw."""
+    values = np.concatenate([case.evidence.head.values, case.evidence.base.values])
+    exceeded = int(np.sum(values > case.evidence.threshold))
+    rate, _, high = case.exceedance_at_bound
+    target = case.policy.target_exceedance
+    rare = high <= target or (exceeded == 0 and rate < 2 * target)
+    if not rare:
+        return Finding(f"{exceeded} of {len(values)} reruns over the bound, model {rate:.2%}")
+    if exceeded:
+        return _no_bump(
+            "tail_disagrees", f"{exceeded} of {len(values)} runs exceed where the fit expects {rate:.2%}"
+        )
+    if _trigger_share(case) < 1e-3:
+        return _no_bump(
+            "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
+        )
+    limit = upper_limit(0, len(values))
+    return Finding(
+        f"0 of {len(values)} reruns over the bound, model {rate:.2%}",
+        VerdictKind.NOT_REPRODUCED,
+        "rare_draw",
+        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected {rate:.2%} a run; the count alone "
+        f"allows up to {limit:.0%}), so the failing value was a rare draw and the bound stays.",
+    )
+
+
+def _trigger_share(case: Case) -> float:
+    """Of healthy values over the bound, the share over the highest of the red job (1 where there is none)."""
+    if case.tail is None or case.evidence.trigger.n == 0:
+        return 1.0
+    at = np.array([case.log_bound, math.log(float(case.evidence.trigger.values.max()))])
+    bound, value = case.tail.rates(at, 0.95)[2]
+    return float(value / bound) if bound > 0 else 0.0
+
+
+def noise(case: Case) -> Finding:
+    """Head equals base, no fault, no step, one population, and a bound that holds."""
+    doubt = _doubts(case)
+    if doubt is not None:
+        return doubt
+    offer = propose(case)
+    if offer.proposal is None:
+        if offer.more_runs:
+            return _ask(case, "bound_not_certain", offer.why_none)
+        return _no_bump("no_bound_holds", offer.why_none)
+    new, expected = offer.proposal.threshold, offer.proposal.exceedance
+    head, base = case.evidence.head, case.evidence.base
+    over = [int(np.sum(view.values > case.evidence.threshold)) for view in (head, base)]
+    saw = f"{new:g} holds: expected exceedance {expected.rate:.2%}, at most {expected.high:.2%}"
+    bump = case.evidence.context.bump_refusal
+    if bump is not None:
+        return Finding(f"{saw}, but {bump.code}", VerdictKind.REFUSED, bump.code, bump.sentence)
+    equal = math.exp(case.shift.mean) if case.shift else math.nan
+    return Finding(
+        saw,
+        VerdictKind.NOISE,
+        "bound_under_noise_floor",
+        f"Head and base measure the same (× {equal:.2f}) and both exceed {case.evidence.threshold:g} now and then "
+        f"({over[0]} of {head.n} and {over[1]} of {base.n} runs): the bound lies inside the noise, and {new:g} "
+        f"would be exceeded in at most {expected.high:.1%} of runs.",
+        proposal=offer.proposal,
+    )
+
+
+def _doubts(case: Case) -> Finding | None:
+    """Whatever speaks against one healthy population; each ends without a bump."""
+    evidence, policy = case.evidence, case.policy
+    if frozen(case, evidence.base):
+        return _no_bump("only_base_identical", "base gives one fixed number and head does not")
+    gpus = {r.gpu for r in evidence.trigger.readings} - {None, evidence.gpu}
+    if gpus:
+        return _no_bump("other_gpu", "the reruns ran on another GPU type than the red job")
+    step = step_with_base(case)
+    if step is not None and step.p < policy.alpha_step_doubt and step.ratio > 1.1:
+        return _no_bump(
+            "step_suspected", f"the past runs may hold a step × {step.ratio:.2f} (p = {step.p:.2g})"
+        )
+    since = case.history_ratio
+    if since is not None and since.quantile(1 - policy.alpha_step_doubt) < 0:
+        return _no_bump("history_lower", f"base sits × {math.exp(-since.mean):.2f} over the past runs")
+    if case.faults is not None and case.faults[0].z.shape[1] > 1:
+        z = case.faults[0].z[[name[0] is not Arm.TRIGGER for name in case.faults[1]]]
+        if z.size * float(ndtr(-z.max())) < policy.heavy_tail:
+            return _no_bump("heavy_tail", f"a single prompt lies {z.max():.1f} sd out: the tail is heavy")
+    if _trigger_share(case) < 1e-3:
+        return _no_bump(
+            "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
+        )
+    return None
+
+
+def _no_bump(reason: str, why: str) -> Finding:
+    sentence = f"The bound stays: {why}. A person should look."
+    return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence)

@@ -1,0 +1,96 @@
+"""One git worktree an arm, detached at the full SHA; the clone's own tree and branches stay as they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+GIT_TIMEOUT_S: Final = 900
+# Set where we are started from a git hook; they would point git at another repository than `repo`.
+_MISLEADING: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+
+
+class GitError(Exception):
+    """One line: what git could not do."""
+
+
+class Worktrees:
+    """Context manager: worktrees under `folder`, removed at the end."""
+
+    def __init__(self, repo: Path, folder: Path) -> None:
+        self._repo, self._folder = repo, folder
+        self._added: list[Path] = []
+
+    def __enter__(self) -> Worktrees:
+        return self
+
+    def add(self, arm: str, commit: str) -> Path:
+        """Raises GitError when neither the clone nor its origin has the commit."""
+        if not _has(self._repo, commit):
+            self._fetch(arm, commit)
+        tree = self._folder / arm
+        self._added.append(tree)
+        git(self._repo, "worktree", "add", "--quiet", "--detach", "--force", str(tree), commit)
+        return tree
+
+    def _fetch(self, arm: str, commit: str) -> None:
+        try:
+            git(self._repo, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin", commit)
+        except GitError as error:
+            raise GitError(
+                f"{arm} {commit[:12]} is not in this clone and not on its origin: {error}"
+            ) from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for tree in self._added:
+            try:
+                git(self._repo, "worktree", "remove", "--force", "--force", str(tree))
+            except GitError:  # the folder goes with its parent; only git's own entry is left to drop
+                shutil.rmtree(tree, ignore_errors=True)
+        if self._added:
+            _git(self._repo, "worktree", "prune")
+
+
+def check_clone(repo: Path) -> None:
+    """Raises GitError unless `repo` is a git repository that this user may read."""
+    if not repo.is_dir():
+        raise GitError("no such folder")
+    git(repo, "rev-parse", "--git-dir")
+
+
+def git(repo: Path, *arguments: str) -> str:
+    """Runs git and returns its output. Raises GitError with the last line git said."""
+    try:
+        done = _git(repo, *arguments)
+    except FileNotFoundError:
+        raise GitError("git is not installed on this machine") from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git {arguments[0]} took longer than {GIT_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        raise GitError(said[-1][:200] if said else f"git {arguments[0]} failed")
+    return done.stdout.decode("utf-8", errors="replace")
+
+
+def _has(repo: Path, commit: str) -> bool:
+    return _git(repo, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+
+
+def _git(repo: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
+    # No hooks: those of the clone are not the plan's. A session of its own: Ctrl-C is ours to handle.
+    return subprocess.run(
+        ["git", "-c", "core.hooksPath=/dev/null", "-C", str(repo), *arguments],
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=GIT_TIMEOUT_S,
+        env={**environment, "GIT_TERMINAL_PROMPT": "0"},
+        start_new_session=True,
+    )

@@ -1,0 +1,44 @@
+"""The two files that put kl-triage on a repository (`kl-triage init`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from bot.verdict.answer import Refusal
+from runners.workflow import is_runner_label, kl_rerun_yml
+
+MODES: Final = ("off", "observe", "comment", "propose")
+_PACK: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def initial_files(
+    pack_name: str, runner_labels: Sequence[str], mode: str = "observe"
+) -> dict[str, str] | Refusal:
+    """Path in the repository → text. The first label is the runner that reruns ask for."""
+    if _PACK.fullmatch(pack_name) is None:
+        return Refusal("bad_pack", "The rule pack's name must be lower-case letters, digits, '-' and '_'.")
+    if mode not in MODES:
+        return Refusal("bad_mode", f"The mode must be one of {', '.join(MODES)}.")
+    if not runner_labels or not all(map(is_runner_label, runner_labels)):
+        return Refusal("bad_runner", "Name at least one runner label of letters, digits, '.', '-' and '_'.")
+    return {
+        ".github/kl-triage.yml": _CONFIG.format(pack=pack_name, mode=mode, runner=runner_labels[0]),
+        ".github/workflows/kl-rerun.yml": kl_rerun_yml(runner_labels),
+    }
+
+
+_CONFIG: Final = """\
+# kl-triage: what the bot may do in this repository.
+
+# The rule pack: what a KL test looks like here and where its bound lives.
+extends: "{pack}"
+
+# "off"; "observe": store only, write nothing; "comment": one comment and one check on a red pull
+# request; "propose": also a draft pull request that moves a bound, only where noise is shown.
+mode: "{mode}"
+
+# Label of the self-hosted runner for reruns; kl-rerun.yml lists the labels that may be asked for.
+runner: "{runner}"
+"""

@@ -1,0 +1,1 @@
+"""A tiny inference engine: one hybrid language model, an FP8 prefix cache, continuous batching."""

@@ -1,0 +1,242 @@
+"""The probe by itself: which values it reads, and that nothing of the test's own retry remains."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.probe import PROBE
+from runners.probe.kl_probe import read_check
+
+
+def printed(*lines: str):
+    check = read_check(lines)
+    return check and (check.value, check.per_prompt, check.threshold)
+
+
+def test_numpy_2_lines():
+    assert printed(
+        "kl_divs=[np.float64(0.001), np.float64(0.004)]",
+        "avg_kl_div=0.0025",
+        "ACC_THRESHOLDS={'kl_div': 0.003}",
+    ) == (0.0025, [0.001, 0.004], 0.003)
+
+
+def test_bare_numbers_and_a_bare_bound():
+    assert printed("kl_divs=[0.001, 4e-3]", "avg_kl_div=2.5e-3", "ACC_THRESHOLDS=0.003") == (
+        0.0025,
+        [0.001, 0.004],
+        0.003,
+    )
+
+
+def test_bounds_by_model_give_a_bound_only_when_they_agree():
+    one = "ACC_THRESHOLDS={'m': {'kl_div': 0.0025, 'gsm8k': 0.93}}"
+    two = "ACC_THRESHOLDS={'m': {'kl_div': 0.0025}, 'n': {'kl_div': 0.004}}"
+    assert printed("avg_kl_div=0.1", one) == (0.1, [], 0.0025)
+    assert printed("avg_kl_div=0.1", two) == (0.1, [], None)
+
+
+def test_nan_and_inf_are_values():
+    value, per_prompt, _ = printed("kl_divs=[nan, np.float64(inf)]", "avg_kl_div=nan")
+    assert math.isnan(value) and math.isnan(per_prompt[0]) and per_prompt[1] == math.inf
+
+
+def test_half_a_list_is_no_list():
+    assert printed("kl_divs=[0.001, array([1])]", "avg_kl_div=0.002") == (0.002, [], None)
+
+
+def test_no_value_no_check():
+    assert printed("kl_divs=[0.1]", "something else", "avg_kl_div=None") is None
+
+
+@given(st.floats(allow_nan=False), st.lists(st.floats(allow_nan=False), max_size=5), st.booleans())
+def test_what_python_prints_is_read_back_exactly(value: float, per_prompt: list[float], numpy: bool):
+    shown = [f"np.float64({item})" if numpy else f"{item}" for item in per_prompt]
+    assert printed(f"kl_divs=[{', '.join(shown)}]", f"avg_kl_div={value}") == (value, per_prompt, None)
+
+
+@given(st.lists(st.text(), max_size=6))
+def test_any_text_is_survived(lines: list[str]):
+    read_check(lines)
+
+
+def test_the_probe_runs_on_old_interpreters_and_needs_only_the_standard_library():
+    tree = ast.parse(PROBE.read_text(), feature_version=(3, 9))
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+class Probed:
+    def __init__(self, folder: Path, kit: str) -> None:
+        self.folder = folder
+        (folder / "kit.py").write_text(kit)
+
+    def __call__(
+        self, body: str, *, repeats: int = 1, compare: str | None = "kit:compare", base: str = "Case"
+    ):
+        """Probes `Test.test_it` of a file with this class body: (events, what the process printed)."""
+        imports = "import unittest\nfrom kit import *\nimport kit\n"
+        text = f"{imports}B = {{'m': {{'kl_div': 0.003}}}}\nclass Test({base}):\n"
+        (self.folder / "test_it.py").write_text(text + textwrap.indent(textwrap.dedent(body), "    "))
+        events = self.folder / "events.jsonl"
+        events.unlink(missing_ok=True)
+        command = [sys.executable, str(PROBE), "--test=test_it.py::Test.test_it", f"--repeats={repeats}"]
+        done = subprocess.run(
+            [*command, f"--out={events}", *([f"--compare={compare}"] if compare else [])],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return [json.loads(line) for line in events.read_text().splitlines()], done.stdout + done.stderr
+
+
+@pytest.fixture
+def probe(tmp_path: Path, helpers) -> Probed:
+    return Probed(tmp_path, helpers.kit)
+
+
+def test_a_value_over_the_bound_is_read_once_and_the_retry_does_not_fire(probe):
+    events, output = probe("def test_it(self): compare([0.004, 0.006], B, 'm', 'hit')", repeats=2)
+    check = {"label": "hit", "value": 0.005, "per_prompt": [0.004, 0.006], "threshold": 0.003}
+    assert [event.get("checks") for event in events] == [[check], [check], None]
+    assert [event.get("failure") for event in events[:2]] == [None, None]
+    assert events[-1] == {"event": "measured"}
+    assert "SECOND TRY" not in output
+    assert output.count("avg_kl_div=0.005") == 2  # printed on, as the test would
+
+
+def test_the_class_is_set_up_once_and_each_method_has_its_own_set_up(probe):
+    _, output = probe(
+        """
+        @classmethod
+        def setUpClass(cls): print("CLASS UP"); cls.addClassCleanup(print, "CLASS CLEANUP")
+        @classmethod
+        def tearDownClass(cls): print("CLASS DOWN")
+        def setUp(self): print("UP"); self.addCleanup(print, "CLEANUP")
+        def tearDown(self): print("DOWN")
+        def test_it(self): compare([0.001], B, 'm', 'hit')
+        """,
+        repeats=2,
+    )
+    marks = [line for line in output.splitlines() if line.isupper() and "=" not in line]
+    assert marks == ["CLASS UP", *["UP", "DOWN", "CLEANUP"] * 2, "CLASS DOWN", "CLASS CLEANUP"]
+
+
+def test_each_check_of_a_method_is_one_reading_and_a_label_that_comes_again_is_numbered(probe):
+    (event, _), _ = probe(
+        "def test_it(self): [compare([v], B, 'm', l) for v, l in ((.001, 'a'), (.009, 'b'), (.002, 'a'))]"
+    )
+    assert [(check["label"], check["value"]) for check in event["checks"]] == [
+        ("a", 0.001),
+        ("b", 0.009),
+        ("a#2", 0.002),
+    ]
+
+
+def test_a_failure_that_is_not_the_bound_is_a_failure_and_not_tried_again(probe):
+    (event, _), output = probe(
+        """
+        def test_it(self):
+            compare([0.001], B, 'm', 'hit')
+            assert False, "Too few decode cache hits"
+        """
+    )
+    assert event["failure"] == "AssertionError: Too few decode cache hits"
+    assert output.count("avg_kl_div") == 1
+
+
+def test_an_assertion_of_the_compare_function_itself_is_a_failure(probe):
+    (event, _), _ = probe("def test_it(self): compare([], B, 'm', 'hit')")
+    assert event["checks"] == [] and event["failure"].startswith("ZeroDivisionError")
+
+
+def test_a_failing_tear_down_is_a_failure(probe):
+    (event, _), _ = probe(
+        """
+        def tearDown(self): raise OSError("port in use")
+        def test_it(self): compare([0.001], B, 'm', 'hit')
+        """
+    )
+    assert event["failure"] == "OSError: port in use"
+
+
+def test_a_method_that_returns_early_has_no_value(probe):
+    (event, _), _ = probe("def test_it(self): return")
+    assert event["failure"] == "the method returned without printing a KL value"
+
+
+def test_a_skip_is_no_value(probe):
+    (event, _), _ = probe("def test_it(self): self.skipTest('needs 4 GPUs')")
+    assert event["failure"] == "SkipTest: needs 4 GPUs"
+
+
+def test_the_compare_function_is_found_in_modules_that_took_it_before(probe):
+    (probe.folder / "early.py").write_text("from kit import compare\n")
+    (probe.folder / "kit.py").write_text((probe.folder / "kit.py").read_text() + "\nimport early\n")
+    (event, _), _ = probe("def test_it(self): kit.early.compare([0.005], B, 'm', 'hit')")
+    assert event["failure"] is None and event["checks"][0]["value"] == 0.005
+
+
+def test_without_a_compare_function_the_first_printed_value_counts(probe):
+    (event, _), output = probe("def test_it(self): compare([0.005], B, 'm', 'hit')", compare=None)
+    assert event["failure"] is None
+    assert event["checks"] == [{"label": None, "value": 0.005, "per_prompt": [0.005], "threshold": 0.003}]
+    assert "SECOND TRY" not in output
+
+
+def test_without_a_compare_function_another_failure_is_still_a_failure(probe):
+    (event, _), _ = probe(
+        """
+        def test_it(self):
+            compare([0.001], B, 'm', 'hit')
+            raise OSError("server died")
+        """,
+        compare=None,
+    )
+    assert event["failure"] == "OSError: server died"
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "reason"),
+    [
+        ("x = 1", {}, "Test has no method test_it at this commit"),
+        (
+            "def test_it(self): pass",
+            {"base": "object"},
+            "Test is not a unittest.TestCase; only unittest classes",
+        ),
+        ("async def test_it(self): pass", {}, "test_it is an async method; only plain methods"),
+        (
+            "def test_it(self): pass",
+            {"compare": "kit:nothing"},
+            "the compare function kit:nothing was not found",
+        ),
+        ("def test_it(self): pass", {"compare": "no_kit:f"}, "the compare function no_kit:f was not found"),
+        ("raise SystemExit('no GPU')", {}, "SystemExit: no GPU"),
+        (
+            "@classmethod\ndef setUpClass(cls): raise OSError('out of memory')\ndef test_it(s): 0",
+            {},
+            "OSError: out of",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_said_in_a_sentence(probe, body, options, reason):
+    events, _ = probe(body, **options)
+    assert [event["event"] for event in events] == ["fatal"]
+    assert events[0]["failure"].startswith(reason)
