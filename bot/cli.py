@@ -85,7 +85,7 @@ def scan(log: str, pack_name: str, as_json: bool) -> None:
     from bot.report.terminal import scan_text
 
     with _opened(log) as stream:
-        result = scan_log(stream, _pack(pack_name).compiled_forms())
+        result = scan_log(stream, _pack(pack_name).scan_forms)
     click.echo(json.dumps(result.as_dict()) if as_json else scan_text(result))
 
 
@@ -173,11 +173,15 @@ def bump(file: str, test: str, new: float, comment: str, root: Path, write: bool
 )
 def init(repo: Path, pack_name: str, runner: tuple[str, ...], mode: str) -> None:
     """Write .github/kl-triage.yml and .github/workflows/kl-rerun.yml into a repository."""
+    from bot.verdict.answer import Refusal
     from runners.init import initial_files
 
     pack = _pack(pack_name)
-    labels = list(runner) or list(pack.runner_labels)
-    for path, text in initial_files(pack.name, labels, mode).items():
+    labels = list(runner) or list(pack.runners)
+    files = initial_files(pack.name, labels, mode)
+    if isinstance(files, Refusal):
+        raise InputError(files.sentence)
+    for path, text in files.items():
         target = repo / path
         if target.exists() and target.read_text() != text:
             raise InputError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.demo.scenario import Scenario
+from bot.verdict.answer import Refusal
 from runners.init import initial_files
 
 OWNER: Final = "acme"
@@ -42,7 +43,7 @@ class Project:
         workflow.parent.mkdir(parents=True)
         workflow.write_text((resources.files("bot.demo") / "files/pr-test.yml").read_text())
         project._commit("CI: run the KL suite on pull requests")
-        for path, text in initial_files("reference", [RUNNER], "propose").items():
+        for path, text in _kl_triage_files().items():
             (project.clone / path).write_text(text)
         project._commit("CI: kl-triage reruns red KL tests and judges them")
         _git(project.clone, "push", "--quiet", "origin", "main")
@@ -84,6 +85,13 @@ class Project:
     def _commit(self, message: str) -> None:
         _git(self.clone, "add", "--all")
         _git(self.clone, "commit", "--quiet", "-m", message)
+
+
+def _kl_triage_files() -> dict[str, str]:
+    files = initial_files("reference", [RUNNER], "propose")
+    if isinstance(files, Refusal):
+        raise RuntimeError(files.sentence)
+    return files
 
 
 def _git(folder: Path, *arguments: str) -> str:

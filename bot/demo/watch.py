@@ -46,6 +46,13 @@ class Watcher:
         mine = [run for run in runs if run["path"].endswith(workflow)]
         return [job for run in mine for job in self._get(f"/actions/runs/{run['id']}/jobs")["jobs"]]
 
+    def reruns(self) -> list[dict[str, Any]]:
+        """All dispatched runs."""
+        runs: list[dict[str, Any]] = self._get("/actions/runs?event=workflow_dispatch&per_page=100")[
+            "workflow_runs"
+        ]
+        return runs
+
     def readings_so_far(self, run_id: int) -> list[tuple[str, float]]:
         """(arm, value) of each reading that the log of a rerun shows yet."""
         jobs = self._get(f"/actions/runs/{run_id}/jobs")["jobs"]

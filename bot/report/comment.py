@@ -163,13 +163,11 @@ def _plan(case: Case, plan: Plan) -> str:
     for arm, wanted in plan.arms.items():
         sha = commits.get(arm)
         starts = f"{wanted.launches} server start{'s' if wanted.launches != 1 else ''}"
-        parts.append(
-            f"{arm} {short(sha)} {starts} × {wanted.repeats}" if sha else f"{arm} {starts} × {wanted.repeats}"
-        )
+        parts.append(f"{arm}{' ' + short(sha) if sha else ''} {starts} × {wanted.repeats} runs")
     total = sum(wanted.launches * wanted.repeats for wanted in plan.arms.values())
     on = f" on {code(case.runner, 80)}" if case.runner else ""
     budget = f"; budget {minutes(case.budget_minutes)} of machine time" if case.budget_minutes else ""
-    return f"{', '.join(parts)}, in turn{on}: {total} runs{budget}"
+    return f"{', '.join(parts)}, alternating{on}: {total} runs{budget}"
 
 
 def _runs(case: Case) -> str:

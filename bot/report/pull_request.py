@@ -120,7 +120,9 @@ def _changes(site: Site, proposal: Proposal) -> str:
             f"- Tests under this bound: {governed}{others}."
             if governed
             else "- Tests under this bound: not known.",
-            f"- Unchanged beside it: {', '.join(kept)}{more}." if kept else "- No other bound in this file.",
+            f"- Unchanged beside it: {', '.join(kept)}{more}."
+            if kept
+            else f"- No other class known here sets {code(site.attribute, 80)}.",
             "- No other file, no default, no test code.",
         ]
     )
@@ -203,7 +205,7 @@ def _provenance(case: Case, verdict: Verdict, readings: Sequence[Reading], room:
         row("red test", code(case.test, 300)),
         row("red job", link("job", case.job_url) if case.job_url else "not known"),
         row("pull request it was red on", pull),
-        row("runs", f"{case.runs_done} of {case.runs_planned} planned, {case.rounds} rounds"),
+        row("runs", f"{case.runs_done} of {case.runs_planned} planned, rounds: {case.rounds}"),
         row("hosts", ", ".join(code(host, 60) for host in case.hosts[:10]) or "not known"),
         *(row(f"rerun {place}", link("run", url)) for place, url in enumerate(case.run_urls[:10], start=1)),
     ]

@@ -18,10 +18,13 @@ def sqlite_file(url: str) -> Path | Refusal:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        return Refusal("bad_database_url", "The database address is not understood; use sqlite:///kl-triage.sqlite.")
+        return Refusal(
+            "bad_database_url", "The database address is not understood; use sqlite:///kl-triage.sqlite."
+        )
     if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
         return Refusal(
-            "unsupported_database", "Only an SQLite file works as the database today: sqlite:///kl-triage.sqlite."
+            "unsupported_database",
+            "Only an SQLite file works as the database today: sqlite:///kl-triage.sqlite.",
         )
     return Path(parsed.database)
 

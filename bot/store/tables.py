@@ -57,9 +57,8 @@ class Investigation(Base):
     head_sha: Mapped[str]
     base_sha: Mapped[str]
     job_url: Mapped[str]
-    also_red: Mapped[dict[str, Any]]
     facts: Mapped[dict[str, Any]]
-    """What was found on the way: site, refusals, comment, check, evidence, proposal."""
+    """What was found on the way: site, refusals, other red tests, comment, evidence, proposal."""
     state: Mapped[str] = mapped_column(default="open")
     verdict: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(default=utcnow)

@@ -48,7 +48,7 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
         rules=config.pack.name,
         evidence=EvidenceLinks(**evidence) if evidence else None,
         proposal_pull=PullLink(**proposal) if proposal else None,
-        also_red=tuple(RedTest(test) for test in investigation.also_red["tests"]),
+        also_red=tuple(RedTest(test) for test in facts["also_red"]),
         not_measured=_not_measured(reruns, facts.get("proposal_refusal")),
         declined_for_days=COOLING_DAYS,
     )

@@ -49,12 +49,13 @@ def bound_of(investigation: Investigation) -> float | None:
 def policy_of(config: RepositoryConfig) -> Policy:
     """The judge's constants with this repository's costs."""
     pack = config.pack
-    return replace(
+    policy = replace(
         Policy(),
         launch_minutes=pack.launch_minutes,
         repeat_minutes=pack.repeat_minutes,
-        budget_minutes=config.budget_minutes,
+        exact_gate=pack.exact_gate,
     )
+    return policy if config.budget_minutes is None else replace(policy, budget_minutes=config.budget_minutes)
 
 
 def _context(svc: Services, investigation: Investigation) -> Context:
@@ -98,7 +99,7 @@ def plan(svc: Services, key: str, number: int) -> str:
             {arm: want.repeats for arm, want in arms.items()},
         ),
         compare=pack.compare,
-        python_path=tuple(pack.python_path),
+        python_path=pack.python_path,
         launch_timeout_s=pack.launch_timeout_minutes * 60,
     )
     svc.store.plan_rerun(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -17,8 +16,8 @@ from bot.logs import Failure, ScanResult, scan
 from bot.source import Site, locate
 from bot.store import Investigation
 from bot.triage.services import Services
-from bot.verdict import Reading, Refusal
-from rules import Mode, PackErrors, RepositoryConfig, repository_pack
+from bot.verdict import Refusal
+from rules import Pack, PackErrors, RepositoryConfig, repository_pack
 
 log = logging.getLogger(__name__)
 
@@ -27,203 +26,179 @@ CONFIG_PATH: Final = ".github/kl-triage.yml"
 UNMEASURABLE: Final = frozenset({"file_not_found", "does_not_parse", "class_not_found"})
 
 
+@dataclass(frozen=True, slots=True)
+class RedRun:
+    """A red job with all that was read about it."""
+
+    event: Mapping[str, Any]
+    repo: Repository
+    facts: reads.RepositoryFacts
+    config: RepositoryConfig
+    config_text: str
+    pull: reads.Pull
+    scanned: ScanResult
+
+
+@dataclass(slots=True)
+class RedSite:
+    """The failures of one site: the first is measured, the others are named."""
+
+    key: str
+    test: str
+    """path::Class.method, the path as it is in the tree."""
+    failure: Failure
+    site: Site | Refusal
+    also_red: list[str] = field(default_factory=list)
+
+
 def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) -> list[str]:
-    """Reads the log of a red job and opens one investigation per site over its bound; returns their ids."""
-    repo = svc.installations.repository(event["installation"], event["repo"])
-    subject = f"job {event['job_id']}"
-
-    def refuse(refusal: Refusal) -> list[str]:
-        log.info("%s %s: %s: %s", event["repo"], subject, refusal.code, refusal.sentence)
-        svc.store.note(event["repo"], subject, refusal.code, refusal.sentence)
+    """One investigation per site over its bound; returns their ids. `suffix` tells a command's apart."""
+    run = _read(svc, event, commanded=bool(suffix))
+    if isinstance(run, Refusal):
+        _note(svc, event, run)
         return []
-
-    config = read_config(repo)
-    if isinstance(config, Refusal):
-        return refuse(config)
-    scanned = _scan_log(repo, event["job_id"], config)
-    if isinstance(scanned, Refusal):
-        return refuse(scanned)
-    failures = [f for f in scanned.failures if f.kind == "bound" and not f.recovered and f.test]
-    if not failures:
-        return refuse(Refusal("no_kl_failure", "The log of this job shows no KL value over its bound."))
-    if config.mode in (Mode.OFF, Mode.OBSERVE):
-        return refuse(
-            Refusal("mode", f"A KL test went red; mode '{config.mode}' of {CONFIG_PATH} runs nothing.")
-        )
-    pull = reads.open_pull(repo, event["head_sha"])
-    if pull is None:
-        return refuse(
-            Refusal(
-                "no_pull_request",
-                "The commit is not the head of exactly one open pull request; not covered yet.",
+    opened = []
+    for red in _sites(svc, run):
+        investigation = _investigation(run, red, suffix)
+        if svc.store.open_investigation(investigation, _trigger(run, red)):
+            opened.append(investigation.id)
+        else:
+            sentence = (
+                f"{red.key} is under investigation, or was judged on this commit; /rerun-kl asks again."
             )
-        )
-    if pull.head_repo != event["repo"] and not suffix:
-        return refuse(
-            Refusal(
-                "fork", "The pull request comes from a fork: its code runs only after /rerun-kl by a writer."
-            )
-        )
-    context = _Context(svc, repo, event, config, pull, scanned)
-    opened = [context.open(group, suffix) for group in _by_site(context, failures)]
-    return [key for key in opened if key is not None]
+            _note(svc, event, Refusal("already_investigated", sentence))
+    return opened
 
 
-def read_config(repo: Repository) -> RepositoryConfig | Refusal:
-    """The repository's own settings from its default branch; without them the bot does nothing."""
-    text = reads.file_at(repo, CONFIG_PATH, reads.facts(repo).default_branch)
-    if text is None:
-        return Refusal("not_set_up", f"The default branch has no {CONFIG_PATH}; `kl-triage init` writes one.")
-    config = repository_pack(text, CONFIG_PATH)
-    if isinstance(config, PackErrors):
-        return Refusal("bad_config", f"{CONFIG_PATH} has errors: {'; '.join(map(str, config.errors))}"[:500])
-    return config
-
-
-def tree_path(printed: str, patterns: Sequence[str]) -> str | None:
+def tree_path(printed: str, pack: Pack) -> str | None:
     """The path inside the tree of a path as CI prints it: its longest tail that is a KL test of the pack."""
     parts = PurePosixPath(printed).parts
-    for start in range(len(parts)):
-        tail = "/".join(parts[start:])
-        if ".." not in parts and any(fnmatch.fnmatchcase(tail, pattern) for pattern in patterns):
-            return tail
-    return None
-
-
-class _Context:
-    """What the failures of one job share."""
-
-    def __init__(
-        self,
-        svc: Services,
-        repo: Repository,
-        event: Mapping[str, Any],
-        config: RepositoryConfig,
-        pull: reads.Pull,
-        scanned: ScanResult,
-    ) -> None:
-        self.svc, self.repo, self.event, self.config = svc, repo, event, config
-        self.pull, self.scanned = pull, scanned
-
-    def site(self, failure: Failure) -> tuple[str, Site | Refusal]:
-        """The test as path::Class.method inside the tree, and the site of its bound at the failing commit."""
-        printed, _, name = (failure.test or "").partition("::")
-        path = tree_path(printed, self.config.pack.tests)
-        if path is None or "." not in name:
-            return failure.test or "", Refusal(
-                "file_not_found", "The log does not say which KL test of this repository went red."
-            )
-
-        def read(wanted: str) -> bytes | None:
-            return reads.file_at(self.repo, wanted, self.event["head_sha"])
-
-        return f"{path}::{name}", locate(path, name, read, tuple(self.config.pack.attributes))
-
-    def open(self, group: _Group, suffix: str) -> str | None:
-        """Opens the investigation of one site; None, with a decision, when there is one already."""
-        key = investigation_id(self.event["repo"], group.key, self.event["head_sha"], suffix)
-        base_sha = reads.merge_base(self.repo, self.pull.base_ref, self.event["head_sha"])
-        investigation = Investigation(
-            id=key,
-            repo=self.event["repo"],
-            installation=self.event["installation"],
-            pull=self.pull.number,
-            test=group.test,
-            site_key=group.key,
-            head_sha=self.event["head_sha"],
-            base_sha=base_sha,
-            job_url=f"{reads.facts(self.repo).html_url}/actions/runs/{self.event['run_id']}/job/{self.event['job_id']}",
-            also_red={"tests": group.also_red},
-            facts=self._facts(group),
-        )
-        if self.svc.store.open_investigation(investigation, self._trigger(group)):
-            return key
-        self.svc.store.note(
-            self.event["repo"],
-            f"job {self.event['job_id']}",
-            "already_investigated",
-            f"{group.key} is under investigation, or this commit was judged; /rerun-kl asks again.",
-        )
+    if ".." in parts:
         return None
-
-    def _facts(self, group: _Group) -> dict[str, Any]:
-        refusal = group.site if isinstance(group.site, Refusal) else self._unfit()
-        return {
-            "config": self.config.text,
-            "site": asdict(group.site) if isinstance(group.site, Site) else None,
-            "bump_refusal": None if refusal is None else asdict(refusal),
-            "label": group.failure.label,
-            "threshold": group.failure.threshold,
-            "author": self.pull.author,
-            "fork": self.pull.head_repo != self.event["repo"],
-            "default_branch": reads.facts(self.repo).default_branch,
-            "server_url": reads.facts(self.repo).html_url.rpartition(f"/{self.event['repo']}")[0],
-        }
-
-    def _unfit(self) -> Refusal | None:
-        """A pull request that changes the test or what it rests on is judged, but never leads to a bump."""
-        changed = reads.changed_paths(self.repo, self.pull.number)
-        if changed is None:
-            return Refusal(
-                "too_many_files", "The pull request changes too many files to rule out the test's own."
-            )
-        for path in changed:
-            if any(fnmatch.fnmatchcase(path, pattern) for pattern in self.config.pack.unfit_paths):
-                return Refusal("unfit_run", f"The pull request changes {path}, on which the test rests.")
-        return None
-
-    def _trigger(self, group: _Group) -> list[dict[str, object]]:
-        """The attempts of the red test, as readings of the trigger arm."""
-        wanted = (group.failure.test, group.failure.label)
-        return [
-            replace(
-                reading, test=group.test, commit=self.event["head_sha"], source=f"job {self.event['job_id']}"
-            ).as_record()
-            for reading in self.scanned.readings
-            if _identity(reading) == wanted
-        ]
-
-
-class _Group:
-    """Failures of one site: the first is measured, the others are named."""
-
-    def __init__(self, key: str, test: str, failure: Failure, site: Site | Refusal) -> None:
-        self.key, self.test, self.failure, self.site = key, test, failure, site
-        self.also_red: list[str] = []
-
-
-def _by_site(context: _Context, failures: Sequence[Failure]) -> list[_Group]:
-    groups: dict[str, _Group] = {}
-    for failure in failures:
-        test, site = context.site(failure)
-        if isinstance(site, Refusal) and site.code in UNMEASURABLE:
-            context.svc.store.note(
-                context.event["repo"],
-                f"job {context.event['job_id']}",
-                site.code,
-                f"{test[:200]}: {site.sentence}",
-            )
-            continue
-        key = site.key if isinstance(site, Site) else test.rpartition(".")[0]
-        if key in groups:
-            groups[key].also_red.append(test)
-        else:
-            groups[key] = _Group(key, test, failure, site)
-    return list(groups.values())
+    tails = ("/".join(parts[start:]) for start in range(len(parts)))
+    return next((tail for tail in tails if not tail.startswith("/") and pack.is_test(tail)), None)
 
 
 def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") -> str:
-    """Natural key of the work on one site for one commit; a command adds its own suffix."""
+    """Natural key of the work on one site for one commit."""
     digest = hashlib.sha256("\n".join((repo.lower(), site_key, head_sha, suffix)).encode()).hexdigest()
     return f"kl-{digest[:20]}"
 
 
-def _identity(reading: Reading) -> tuple[str, str | None]:
-    return reading.test, reading.label
-
-
-def _scan_log(repo: Repository, job_id: int, config: RepositoryConfig) -> ScanResult | Refusal:
-    with reads.job_log(repo, job_id) as stream:
+def _read(svc: Services, event: Mapping[str, Any], *, commanded: bool) -> RedRun | Refusal:
+    repo = svc.installations.repository(event["installation"], event["repo"])
+    facts = reads.facts(repo)
+    text = reads.file_at(repo, CONFIG_PATH, facts.default_branch)
+    if text is None:
+        return Refusal("not_set_up", f"The default branch has no {CONFIG_PATH}; `kl-triage init` writes one.")
+    config = repository_pack(text, CONFIG_PATH)
+    if isinstance(config, PackErrors):
+        return Refusal("bad_config", f"{CONFIG_PATH} has errors: {'; '.join(config.errors)}"[:500])
+    if config.mode == "off":
+        return Refusal("mode", f"The mode in {CONFIG_PATH} is 'off'.")
+    with reads.job_log(repo, event["job_id"]) as stream:
         if stream is None:
-            return Refusal("log_gone", "GitHub no longer has the log of this job.")
-        return scan(stream, config.pack.compiled_forms())
+            return Refusal("log_gone", "GitHub does not have the log of this job.")
+        scanned = scan(stream, config.pack.scan_forms)
+    if not any(_counts(failure) for failure in scanned.failures):
+        return Refusal("no_kl_failure", "The log of this job shows no KL value over its bound.")
+    if config.mode == "observe":
+        return Refusal("mode", f"A KL test went red; with mode 'observe' in {CONFIG_PATH} nothing is rerun.")
+    pull = reads.open_pull(repo, event["head_sha"])
+    if pull is None:
+        return Refusal(
+            "no_pull_request", "The commit is not the head of exactly one open pull request; not covered yet."
+        )
+    if pull.head_repo.lower() != event["repo"].lower() and not commanded:
+        return Refusal(
+            "fork", "The pull request is from a fork: its code runs only after /rerun-kl by a writer."
+        )
+    return RedRun(event, repo, facts, config, text.decode(), pull, scanned)
+
+
+def _counts(failure: Failure) -> bool:
+    return failure.kind == "bound" and not failure.recovered and failure.test is not None
+
+
+def _sites(svc: Services, run: RedRun) -> list[RedSite]:
+    sites: dict[str, RedSite] = {}
+    for failure in filter(_counts, run.scanned.failures):
+        test, site = _locate(run, failure.test or "")
+        if isinstance(site, Refusal) and site.code in UNMEASURABLE:
+            _note(svc, run.event, Refusal(site.code, f"{test[:200]}: {site.sentence}"))
+            continue
+        key = site.key if isinstance(site, Site) else test.rpartition(".")[0]
+        if key in sites:
+            sites[key].also_red.append(test)
+        else:
+            sites[key] = RedSite(key, test, failure, site)
+    return list(sites.values())
+
+
+def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
+    """At the failing commit: the source there is the truth about the bound."""
+    path, _, name = printed.partition("::")
+    inside = tree_path(path, run.config.pack)
+    if inside is None or "." not in name:
+        sentence = "The log does not say which KL test of this repository went red."
+        return printed, Refusal("file_not_found", sentence)
+
+    def read(wanted: str) -> bytes | None:
+        return reads.file_at(run.repo, wanted, run.event["head_sha"])
+
+    return f"{inside}::{name}", locate(inside, name, read, run.config.pack.attributes)
+
+
+def _investigation(run: RedRun, red: RedSite, suffix: str) -> Investigation:
+    event, facts = run.event, run.facts
+    barred = red.site if isinstance(red.site, Refusal) else _unfit(run)
+    return Investigation(
+        id=investigation_id(event["repo"], red.key, event["head_sha"], suffix),
+        repo=event["repo"],
+        installation=event["installation"],
+        pull=run.pull.number,
+        test=red.test,
+        site_key=red.key,
+        head_sha=event["head_sha"],
+        base_sha=reads.merge_base(run.repo, run.pull.base_ref, event["head_sha"]),
+        job_url=f"{facts.html_url}/actions/runs/{event['run_id']}/job/{event['job_id']}",
+        facts={
+            "config": run.config_text,
+            "site": asdict(red.site) if isinstance(red.site, Site) else None,
+            "bump_refusal": None if barred is None else asdict(barred),
+            "threshold": red.failure.threshold,
+            "also_red": red.also_red,
+            "default_branch": facts.default_branch,
+            "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
+        },
+    )
+
+
+def _unfit(run: RedRun) -> Refusal | None:
+    """A pull request that changes the test or what it rests on is judged, but never leads to a bump."""
+    changed = reads.changed_paths(run.repo, run.pull.number)
+    if changed is None:
+        return Refusal(
+            "too_many_files", "The pull request changes too many files to rule out the test's own."
+        )
+    unfit = run.config.pack.unfit(changed)
+    if unfit:
+        return Refusal("unfit_run", f"The pull request changes {unfit[0]}, on which the test rests.")
+    return None
+
+
+def _trigger(run: RedRun, red: RedSite) -> list[dict[str, object]]:
+    """The attempts of the red test, as readings of the trigger arm."""
+    source, commit = f"job {run.event['job_id']}", run.event["head_sha"]
+    return [
+        replace(reading, test=red.test, commit=commit, source=source).as_record()
+        for reading in run.scanned.readings
+        if (reading.test, reading.label) == (red.failure.test, red.failure.label)
+    ]
+
+
+def _note(svc: Services, event: Mapping[str, Any], refusal: Refusal) -> None:
+    """One line in the log of decisions."""
+    subject = f"job {event['job_id']}"
+    log.info("%s %s: %s: %s", event["repo"], subject, refusal.code, refusal.sentence)
+    svc.store.note(event["repo"], subject, refusal.code, refusal.sentence)

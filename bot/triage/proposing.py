@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -14,8 +15,7 @@ from bot.store.tables import utcnow
 from bot.triage.casefile import case_file
 from bot.triage.measuring import config_of, verdict_of
 from bot.triage.services import Services
-from bot.verdict import Proposal, Refusal, Verdict, VerdictKind
-from rules import Mode
+from bot.verdict import Proposal, Reading, Refusal, Verdict, VerdictKind
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +37,13 @@ def open_pull_request(svc: Services, key: str) -> None:
 
 
 def _propose(
-    svc: Services, investigation: Investigation, verdict: Verdict, proposal: Proposal
+    svc: Services,
+    investigation: Investigation,
+    verdict: Verdict,
+    proposal: Proposal,
+    readings: Sequence[Reading],
 ) -> Refusal | None:
-    if config_of(investigation).mode is not Mode.PROPOSE:
+    if config_of(investigation).mode != "propose":
         return Refusal("mode", "The repository's mode is not 'propose', so no pull request is opened.")
     repo = svc.repository(investigation)
     pull = reads.pull(repo, investigation.pull)
@@ -82,7 +86,7 @@ def _propose(
         branch,
         default,
         title=pull_request.title(case, verdict),
-        body=pull_request.body(case, verdict),
+        body=pull_request.body(case, verdict, readings),
         label=LABEL,
     )
     svc.store.record_bump(_ledger_row(investigation, site, proposal, opened.number))
@@ -91,7 +95,7 @@ def _propose(
 
 
 def _attributes(investigation: Investigation) -> tuple[str, ...]:
-    return tuple(config_of(investigation).pack.attributes)
+    return config_of(investigation).pack.attributes
 
 
 def _ledger_row(investigation: Investigation, site: Site, proposal: Proposal, pull: int) -> Bump:

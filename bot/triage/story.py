@@ -10,8 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from dbos import DBOS, SetWorkflowID
-from dbos.error import DBOSMaxStepRetriesExceeded
+from dbos import DBOS, SetWorkflowID, error
 
 from bot.triage import answering, measuring, opening, proposing, telling
 from bot.triage.services import Services, services
@@ -61,9 +60,9 @@ def investigate(key: str) -> str:
         step(proposing.open_pull_request, key)
         step(telling.conclude, key)
         return step(measuring.finish, key)
-    except DBOSMaxStepRetriesExceeded as error:
+    except error.DBOSMaxStepRetriesExceeded as failure:
         log.exception("investigation %s given up", key)
-        return step(telling.give_up, key, str(error)[:200])
+        return step(telling.give_up, key, str(failure)[:200])
 
 
 def _await_rerun(key: str, request: str) -> None:

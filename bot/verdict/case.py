@@ -183,25 +183,27 @@ class Case:
     @cached_property
     def faults(self) -> tuple[FaultEvidence, list[tuple[Arm, str | None]]] | None:
         """Odds for single-prompt faults, and the arm and launch of each row they speak of."""
-        arms = (Arm.TRIGGER, Arm.HEAD, Arm.BASE, *((Arm.HISTORY,) if self._after_step is not None else ()))
-        views = {arm: self._after_step if arm is Arm.HISTORY else self.evidence.arms[arm] for arm in arms}
-        by_prompt = self.paired
-        parts: list[Floats] = []
-        names: list[tuple[Arm, str | None]] = []
-        for arm, view in views.items():
-            if view is None or view.n == 0:
-                continue
-            keep = view.with_prompts if by_prompt else np.ones(view.n, bool)
-            parts.append((view.prompts if by_prompt else view.values[:, None])[keep])
-            names += [(arm, r.launch) for r, k in zip(view.readings, keep, strict=True) if k]
+        if self.evidence.head.n == 0:
+            return None
+        arms = self.evidence.arms | {Arm.HISTORY: self._after_step}
+        views = {arm: view for arm, view in arms.items() if view is not None and view.n}
+        by_prompt = self.paired or all(view.with_prompts.mean() > 0.8 for view in views.values())
+        keep = {arm: v.with_prompts if by_prompt else np.ones(v.n, bool) for arm, v in views.items()}
+        names = [
+            (arm, reading.launch)
+            for arm, view in views.items()
+            for reading, k in zip(view.readings, keep[arm], strict=True)
+            if k
+        ]
         if sum(arm is not Arm.TRIGGER for arm, _ in names) < self.policy.fault_reference_runs:
             return None
-        head = np.array([arm is Arm.HEAD for arm, _ in names])
-        trigger = np.array([arm is Arm.TRIGGER for arm, _ in names])
+        values = [(v.prompts if by_prompt else v.values[:, None])[keep[arm]] for arm, v in views.items()]
+        launches = joined_launches(list(views.values()))[np.concatenate(list(keep.values()))]
+        head, trigger = (np.array([arm is which for arm, _ in names]) for which in (Arm.HEAD, Arm.TRIGGER))
         rate = self.exceedance_at_bound[0]
         if math.isnan(rate):
             rate = (float(np.sum(self.healthy_logs > self.log_bound)) + 1) / (len(self.healthy_logs) + 2)
-        runs = Runs(np.vstack(parts), head, trigger)
+        runs = Runs(np.vstack(values), head, trigger, launches)
         return judge_faults(runs, self.log_bound, min(max(rate, 1e-4), 0.5)), names
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from bot.verdict.evidence import Floats
+from bot.verdict.evidence import Floats, Ints
 
 SHARES: Final = np.array([0.04, 0.1, 0.2, 0.4])
 """Share of runs with the fault: the published ones lie between 1.4 % and a half."""
@@ -29,6 +29,7 @@ class Runs:
     values: Floats
     head: NDArray[np.bool_]
     trigger: NDArray[np.bool_]
+    launches: Ints
 
     @property
     def reference(self) -> NDArray[np.bool_]:
@@ -59,11 +60,11 @@ def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> Fau
     number of looks (Ville 1939; here up to the error of the plugged-in references).
     """
     y = np.log(np.maximum(runs.values, math.exp(log_bound) * 1e-6))
-    rows, width = y.shape
+    width = y.shape[1]
     centre = _centres(y, runs)
     residual = y - centre
-    if width >= 4:  # a launch or a whole-run shift moves all prompts alike and is no fault of one
-        residual = residual - np.median(residual, axis=1, keepdims=True)
+    if width > 1:  # a launch (or a change of code) moves all prompts alike: no fault of a single one
+        residual = residual - _launch_centres(residual, runs.launches)
     reference = residual[runs.reference]
     sd = max(1.4826 * float(np.median(np.abs(reference))), 0.02)
     sd *= math.sqrt(1 + 1.57 / len(reference))
@@ -94,6 +95,16 @@ def _centres(y: Floats, runs: Runs) -> Floats:
     for mask in (runs.head | runs.trigger, ~(runs.head | runs.trigger)):
         if np.any(mask):
             centre[mask] = np.median(y[mask & runs.reference], axis=0)
+    return centre
+
+
+def _launch_centres(residual: Floats, launches: Ints, least: int = 8) -> Floats:
+    """Median over all prompts and repeats of a launch; 0 where these are fewer than `least` values."""
+    centre = np.zeros((len(residual), 1))
+    for launch in np.unique(launches):
+        mine = launches == launch
+        if residual[mine].size >= least:
+            centre[mine] = np.median(residual[mine])
     return centre
 
 

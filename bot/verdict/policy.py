@@ -50,8 +50,8 @@ class Policy:
     frozen_from: int = 3
 
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test reaches
-    # odds of 1000 with chance <= 0.1 %, at any number of looks. A bump needs the odds against it.
-    fault_odds: float = 1000.0
+    # odds of 200 with chance <= 0.5 %, at any number of looks. A bump needs the odds against it.
+    fault_odds: float = 200.0
     fault_excluded: float = 1.0
     fault_reference_runs: int = 6
 

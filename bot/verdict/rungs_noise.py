@@ -135,6 +135,10 @@ def _doubts(case: Case) -> Finding | None:
     gpus = {r.gpu for r in evidence.trigger.readings} - {None, evidence.gpu}
     if gpus:
         return _no_bump("other_gpu", "the reruns ran on another GPU type than the red job")
+    hosts = {r.host for r in evidence.trigger.readings} - {None}
+    seen = {r.host for arm in (Arm.HEAD, Arm.BASE, Arm.HISTORY) for r in evidence.arms[arm].readings}
+    if hosts - seen and seen - {None}:
+        return _no_bump("host_not_seen", "no rerun landed on the host of the red job")
     step = step_with_base(case)
     if step is not None and step.p < policy.alpha_step_doubt and step.ratio > 1.1:
         return _no_bump(

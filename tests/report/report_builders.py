@@ -112,7 +112,7 @@ NUMBERS = Numbers(
 NOISE = Verdict(
     VerdictKind.NOISE,
     "noise_same_on_base",
-    "The bound 0.003 lies inside the noise: the unchanged base exceeds it as often as this pull request does.",
+    "The bound 0.003 lies inside the noise: the unchanged base exceeds it as often as this change.",
     NUMBERS,
     proposal=PROPOSAL,
     trace=TRACE,

@@ -84,6 +84,8 @@ def project(tmp_path: Path) -> Project:
     (path / "kit.py").write_text(KIT)
     made = Project(path)
     made.git("init", "--quiet", "--initial-branch=main")
+    made.git("add", "-A")
+    made.git("commit", "--quiet", "-m", "kit")
     return made
 
 

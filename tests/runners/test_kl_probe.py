@@ -166,6 +166,17 @@ def test_an_assertion_of_the_compare_function_itself_is_a_failure(probe):
     assert event["checks"] == [] and event["failure"].startswith("ZeroDivisionError")
 
 
+def test_an_assertion_after_a_value_under_the_bound_is_a_failure(probe):
+    strict = """
+        def strict():
+            print("avg_kl_div=0.001"); print("ACC_THRESHOLDS=0.003")
+            assert False, "one prompt is missing"
+    """
+    (probe.folder / "kit.py").write_text((probe.folder / "kit.py").read_text() + textwrap.dedent(strict))
+    (event, _), _ = probe("def test_it(self): kit.strict()", compare="kit:strict")
+    assert event["failure"] == "AssertionError: one prompt is missing"
+
+
 def test_a_failing_tear_down_is_a_failure(probe):
     (event, _), _ = probe(
         """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -72,11 +74,17 @@ class StepRunner:
                 self._action(step, known, env, full, interrupt, outputs)
             else:
                 self._script(step, known, env, full, interrupt)
-        finally:
-            self.log.flush()
-            outputs |= contexts.read_assignments(files["GITHUB_OUTPUT"])
-            self.env |= contexts.environment_assignments(files["GITHUB_ENV"])
-            self.path += filter(None, contexts.read_lines(files["GITHUB_PATH"]))
+        except (StepFailed, StepInterrupted):
+            with suppress(contexts.FileCommandError):  # the first trouble is the one to tell
+                self._keep(files, outputs)
+            raise
+        self._keep(files, outputs)
+
+    def _keep(self, files: Mapping[str, Path], outputs: dict[str, str]) -> None:
+        """What the step wrote for later ones."""
+        outputs |= contexts.read_assignments(files["GITHUB_OUTPUT"])
+        self.env |= contexts.environment_assignments(files["GITHUB_ENV"])
+        self.path += filter(None, contexts.read_lines(files["GITHUB_PATH"]))
 
     def _script(
         self,
@@ -97,10 +105,7 @@ class StepRunner:
             raise StepFailed(f"{program} is not on PATH")
         if not directory.is_dir():
             raise StepFailed(f"working-directory '{step.working_directory}' does not exist")
-        file = (
-            self.place.temp
-            / f"step-{len(list(self.place.temp.iterdir()))}.{'py' if program == 'python' else 'sh'}"
-        )
+        file = self.place.temp / f"{uuid.uuid4()}.{'py' if program == 'python' else 'sh'}"
         file.write_text(script + "\n", encoding="utf-8", errors="replace")
         argv = [found, *(str(file) if word == "{0}" else word for word in arguments.split())]
         outcome = self._run(*argv, cwd=directory, env=full, interrupt=interrupt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +36,9 @@ class Need:
     people: bool = True
 
 
-def needs(permission: str, level: str = "read", role: Role = "read", *, people: bool = True) -> Callable[[View], View]:
+def needs(
+    permission: str, level: str = "read", role: Role = "read", *, people: bool = True
+) -> Callable[[View], View]:
     """Guards a route below /repos/{owner}/{repo} and runs it under the world's lock."""
     need = Need(permission, level, role, people)
 
@@ -96,11 +99,17 @@ def authorize(w: World, who: Caller, need: Need) -> None:
 
 def body() -> Json:
     """The request's JSON object; an empty body is an empty object. Raises 400."""
-    if not request.get_data(cache=True):
+    raw = request.get_data(cache=True)
+    if not raw:
         return {}
     found = request.get_json(force=True, silent=True)
     if not isinstance(found, dict):
         raise ApiError(400, "Problems parsing JSON")
+    if b"\\ud" in raw.lower():  # half a surrogate pair cannot be stored anywhere
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ApiError(400, "Problems parsing JSON") from None
     return found
 
 
@@ -112,7 +121,9 @@ def field(data: Json, name: str, kind: type | tuple[type, ...], default: object 
             raise ApiError(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
         return default
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-        raise ApiError(422, f'Invalid request.\n\nFor "properties/{name}", {value!r:.80} is not of the right type.')
+        raise ApiError(
+            422, f'Invalid request.\n\nFor "properties/{name}", {value!r:.80} is not of the right type.'
+        )
     return value
 
 

@@ -57,7 +57,9 @@ class Callbacks:
                 raise ArtifactRefused("The job has ended")
             old = [a for a in w.state.artifacts.values() if a.run is job.run and a.name == name]
             if old and not overwrite:
-                raise ArtifactRefused(f"An artifact with the name '{name}' already exists on the workflow run")
+                raise ArtifactRefused(
+                    f"An artifact with the name '{name}' already exists on the workflow run"
+                )
             for artifact in old:
                 del w.state.artifacts[artifact.id]
             made = Artifact(w.state.next_id("artifact"), name, job.run, bytes(zip_bytes), now())

@@ -50,6 +50,13 @@ class DemoHook(_Strict):
     secret: str = Field(min_length=1)
 
 
+class DemoRunner(_Strict):
+    """A self-hosted runner; it takes jobs whose `runs-on` labels it all has."""
+
+    name: str = "cpu-local-0"
+    labels: tuple[str, ...] = ("self-hosted", "kl-cpu")
+
+
 class DemoConfig(_Strict):
     """One repository, its people, one App. `private` decides what somebody without a token may read."""
 
@@ -60,7 +67,7 @@ class DemoConfig(_Strict):
     users: dict[str, DemoUser] = Field(default_factory=dict)
     app: DemoApp
     hook: DemoHook | None = None
-    runners: tuple[str, ...] = ("cpu-local-0",)
+    runners: tuple[DemoRunner, ...] = (DemoRunner(),)
     installation_token_ttl_s: float = 3600
     blob_ttl_s: float = 60
     """How long a link to a log or an artifact works."""

@@ -204,7 +204,8 @@ class Git:
             env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
             self.run("read-tree", *([base] if base else ["--empty"]), env=env)
             lines = [
-                f"{change.mode if change.sha else '0'} {change.sha or ZERO}\t{change.path}\0" for change in changes
+                f"{change.mode if change.sha else '0'} {change.sha or ZERO}\t{change.path}\0"
+                for change in changes
             ]
             self.run("update-index", "-z", "--add", "--index-info", data="".join(lines).encode(), env=env)
             return self.text("write-tree", env=env)
@@ -239,4 +240,8 @@ class Git:
 def safe_path(path: str) -> bool:
     """A path that can stand in a tree."""
     parts = path.split("/")
-    return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
+    return (
+        bool(path)
+        and "\0" not in path
+        and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
+    )

@@ -18,7 +18,8 @@ from bot.demo.github.state import Json
 from bot.demo.github.world import World, the_world
 
 bp = Blueprint("git", __name__, url_prefix="/repos/<owner>/<repo>/git")
-MODES = {"100644": "blob", "100755": "blob", "040000": "tree", "160000": "commit", "120000": "blob"}
+MODES = {"100644": "blob", "100755": "blob", "120000": "blob"}
+"""Links to other trees and repositories are not served."""
 
 
 @bp.get("/ref/<path:name>")
@@ -139,7 +140,7 @@ def create_tree() -> ResponseReturnValue:
     w = the_world()
     data = body()
     items: list[object] = field(data, "tree", list)
-    base: str | None = field(data, "base_tree", str, None)
+    base = sha_field(data, "base_tree") if data.get("base_tree") else None
     if base is not None and w.git.peel(base, "tree") is None:
         raise ApiError(422, "base_tree is not a valid tree")
     changes = [_change(w, item) for item in items]

@@ -153,7 +153,17 @@ def add_run(
     suite = w.state.suite(f"{ACTIONS_APP}/{run_id}", why.head_sha)
     moment = now()
     run = Run(
-        run_id, number, workflow, why.event, title, why.head_branch, why.head_sha, why.actor, suite, moment, moment
+        run_id,
+        number,
+        workflow,
+        why.event,
+        title,
+        why.head_branch,
+        why.head_sha,
+        why.actor,
+        suite,
+        moment,
+        moment,
     )
     job = Job(w.state.next_id("check"), run, job_name, labels, moment)
     w.state.runs[run.id] = run

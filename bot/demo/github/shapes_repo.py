@@ -132,7 +132,9 @@ def repository(w: World) -> Json:
         "topics": [],
         "visibility": "private" if w.config.private else "public",
         "default_branch": w.config.default_branch,
-        **dict.fromkeys(("forks_count", "stargazers_count", "watchers_count", "forks", "watchers", "size"), 0),
+        **dict.fromkeys(
+            ("forks_count", "stargazers_count", "watchers_count", "forks", "watchers", "size"), 0
+        ),
         "open_issues_count": pulls,
         "open_issues": pulls,
         **dict.fromkeys(("has_issues", "has_projects", "has_wiki", "has_downloads", "allow_forking"), True),
@@ -147,7 +149,13 @@ def repository(w: World) -> Json:
 def full_repository(w: World, permissions: Json | None) -> Json:
     """GET /repos/{owner}/{repo}; `permissions` are the caller's."""
     more = {} if permissions is None else {"permissions": permissions}
-    return {**repository(w), "subscribers_count": 0, "network_count": 0, "organization": user(w, w.owner), **more}
+    return {
+        **repository(w),
+        "subscribers_count": 0,
+        "network_count": 0,
+        "organization": user(w, w.owner),
+        **more,
+    }
 
 
 def app(w: World, slug: str | None = None) -> Json:
@@ -166,7 +174,9 @@ def app(w: World, slug: str | None = None) -> Json:
         "html_url": f"{w.base_url}/apps/{name}",
         "created_at": stamp(BORN),
         "updated_at": stamp(BORN),
-        "permissions": dict(ours.permissions) if name == ours.slug else {"checks": "write", "metadata": "read"},
+        "permissions": dict(ours.permissions)
+        if name == ours.slug
+        else {"checks": "write", "metadata": "read"},
         "events": list(EVENTS) if name == ours.slug else [],
     }
 

@@ -72,7 +72,9 @@ class Tokens:
                 leeway=60,
             )
         except jwt.ExpiredSignatureError:
-            raise ApiError(401, "'Expiration time' claim ('exp') must be a numeric value in the future") from None
+            raise ApiError(
+                401, "'Expiration time' claim ('exp') must be a numeric value in the future"
+            ) from None
         except jwt.PyJWTError:
             raise ApiError(401, "A JSON web token could not be decoded") from None
         if claims["exp"] > time.time() + MAX_JWT_LIFE_S + 60:

@@ -126,7 +126,9 @@ class Webhooks:
         }
         started = time.monotonic()
         try:
-            answer = requests.post(hook.url, data=body, headers=headers, timeout=TIMEOUT_S, allow_redirects=False)
+            answer = requests.post(
+                hook.url, data=body, headers=headers, timeout=TIMEOUT_S, allow_redirects=False
+            )
             delivery.status = answer.status_code
         except requests.RequestException as error:
             delivery.error = type(error).__name__

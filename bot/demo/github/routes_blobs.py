@@ -1,0 +1,30 @@
+"""The storage that signed links lead to: another host on GitHub, so a GitHub token is refused here."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+from flask.typing import ResponseReturnValue
+
+from bot.demo.github.world import the_world
+
+bp = Blueprint("blobs", __name__, url_prefix="/_blobs")
+REFUSED = (
+    '<?xml version="1.0" encoding="utf-8"?><Error><Code>InvalidAuthenticationInfo</Code>'
+    "<Message>Authentication information is not given in the correct format.</Message></Error>"
+)
+
+
+@bp.get("/<link>")
+def get_blob(link: str) -> ResponseReturnValue:
+    """400 with an Authorization header, 404 for a forged link, 410 for an old one."""
+    w = the_world()
+    if "Authorization" in request.headers:
+        return Response(REFUSED, status=400, mimetype="application/xml")
+    kind, number = w.tokens.read_link(link)
+    with w.lock:
+        if kind == "log" and number in w.state.jobs:
+            return Response(bytes(w.state.jobs[number].log), mimetype="text/plain")
+        artifact = w.state.artifacts.get(number) if kind == "artifact" else None
+    if artifact is None:
+        return Response("", status=404)
+    return Response(artifact.data, mimetype="application/zip")
