@@ -92,6 +92,7 @@ def _go_red(
             )
         )
         head = stage.project.push_again(scenario)
+        developer.tell_of_push()
     raise StageError(f"CI stayed green {CI_TRIES} times; the fault did not show.")
 
 

@@ -30,7 +30,7 @@ class Project:
     @classmethod
     def create(cls, root: Path) -> Project:
         """A repository with a short history on main: the engine, its CI, kl-triage."""
-        project = cls(root / f"{NAME}.git", root / "clone")
+        project = cls(root / "repo.git", root / "clone")
         _git(root, "init", "--quiet", "--bare", "--initial-branch=main", str(project.bare))
         _git(root, "clone", "--quiet", str(project.bare), str(project.clone))
         _git(project.clone, "checkout", "--quiet", "-B", "main")

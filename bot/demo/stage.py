@@ -65,7 +65,7 @@ class Stage:
             "users": {login: {"role": role, "token": self.tokens[login]} for login, role in people.items()},
             "app": {"id": APP_ID, "public_key": public.decode()},
             "hook": {"url": f"{self.bot_url}/webhook", "secret": self._secret},
-            "runners": {"cpu-local-0": ["self-hosted", RUNNER]},
+            "runners": [{"name": "cpu-local-0", "labels": ["self-hosted", RUNNER]}],
         }
         self._config_file.write_text(json.dumps(config))
 

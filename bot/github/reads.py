@@ -96,12 +96,12 @@ def merge_base(repo: Repository, base: str, head: str) -> str:
     return repo.compare(base, head).merge_base_commit.sha
 
 
-def red_jobs(repo: Repository, head_sha: str) -> tuple[int, ...]:
-    """Ids of the jobs that failed on a commit, newest run first."""
+def red_jobs(repo: Repository, head_sha: str) -> tuple[tuple[int, int], ...]:
+    """(job id, run id) of the jobs that failed on a commit, newest run first."""
     runs = [
         run for run in islice(repo.get_workflow_runs(head_sha=head_sha), 50) if run.conclusion == "failure"
     ]
-    return tuple(job.id for run in runs for job in run.jobs() if job.conclusion == "failure")
+    return tuple((job.id, run.id) for run in runs for job in run.jobs() if job.conclusion == "failure")
 
 
 def may_write(repo: Repository, login: str) -> bool:

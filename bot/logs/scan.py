@@ -28,7 +28,7 @@ _LITERALS: Final = (
     rb"kl_divs=|avg_kl_div=|ACC_THRESHOLDS=|\] \d+ samples|\[CI Test Method\]|retry\(\) failed once"
     rb"|Begin \(\d|End \(\d|(?:ERROR|FAIL): \w+ \(|Ran \d+ tests? in|FAILED|##\[error\]|(?:_{3}|={3}) "
     rb"|Runner name: |Machine name: |Current runner version|Complete job name: |Cleaning up orphan"
-    rb"|(?m:(?:^|Z )[.EFsx]+\r?$)"
+    rb"|(?m:(?:^|Z )(?:[.EFsx]|\x1b\[[0-9;]*m)+\r?$)"
 )
 _BEGIN: Final = re.compile(r"[.EFsx]*Begin \(\d+/\d+\):(.*)")
 _END: Final = re.compile(r"[.EFsx]*End \(\d+/\d+\):")
@@ -52,6 +52,8 @@ def scan(stream: BinaryIO | Iterable[bytes], forms: Sequence[Form], *, arm: Arm 
     reader = LineReader(stream, interest)
     for line in reader:
         reader.attention = scanner.read(line, reader.attention)
+        if scanner.overflow:
+            break
     scanner.close(process_ended=False)
     started, finished = reader.first_at, reader.last_at
     complete = scanner.job.complete and not scanner.overflow

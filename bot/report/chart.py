@@ -56,10 +56,12 @@ def xychart(readings: Sequence[Reading], bound: float | None, new_bound: float |
     legend = ", ".join(f"{colour}: {name}" for _, colour, name, _ in lines)
     colours = {"xyChart": {"plotColorPalette": ", ".join(code for code, _, _, _ in lines)}}
     settings = {"xyChart": {"width": 760, "height": 300}, "themeVariables": colours}
+    larger = [f"{arm} {count} of {len(found)}" for arm, found in drawn.items() if len(found) > count]
+    thinned = f"; drawn: {', '.join(larger)} values, evenly by rank" if larger else ""
     runs = f"[{', '.join(str(place) for place in range(1, count + 1))}]" if count <= 20 else f"1 --> {count}"
     return "\n".join(
         [
-            f"KL of each run in rising order ({legend}):",
+            f"KL of each run in rising order ({legend}){thinned}:",
             "",
             "```mermaid",
             f"%%{{init: {json.dumps(settings)}}}%%",

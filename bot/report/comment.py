@@ -7,9 +7,9 @@ from typing import Final
 
 from bot.report import chart, tables, words
 from bot.report.facts import Case
-from bot.report.markdown import LIMIT, capped, code, link, prose, row, short, stacked, table
+from bot.report.markdown import LIMIT, capped, code, link, prose, row, sentence, short, stacked, table
 from bot.report.markers import COMMENT, data, marker
-from bot.report.numbers import minutes, number, percent, percent_interval, plain, ratio_interval, times
+from bot.report.numbers import minutes, number, percent, percent_interval, plain, ratio_interval
 from bot.verdict.answer import Plan, Proposal, Verdict
 from bot.verdict.reading import Arm, Reading, Status, number_to_json
 
@@ -84,7 +84,7 @@ def summary(case: Case, verdict: Verdict, readings: Sequence[Reading] = ()) -> s
         method = f" by {prose(numbers.ratio.method, 120)}" if numbers.ratio.method else ""
         ratio = f"**Head over base:** ×{ratio_interval(numbers.ratio)}{method}."
         if numbers.min_detectable_ratio is not None:
-            ratio += f" These runs would have shown ×{times(numbers.min_detectable_ratio)} or more."
+            ratio += f" These runs would have shown ×{number(numbers.min_detectable_ratio)} or more."
     missed = words.gaps(case, verdict)
     blocks = [
         _heading(words.icon(case, verdict), words.words(verdict).label, case),
@@ -122,7 +122,7 @@ def proposal_line(proposal: Proposal) -> str:
     interval = percent_interval(expected.low, expected.high)
     move = f"{plain(proposal.old)} → {plain(proposal.threshold)} ({words.direction(proposal)})"
     return (
-        f"**Proposed bound:** {move}. {prose(proposal.why_this_value)}"
+        f"**Proposed bound:** {move}. {sentence(proposal.why_this_value)}"
         f" Expected over it: {percent(expected.rate)} of CI jobs ({interval});"
         f" at most {percent(expected.exact_high)} without a model."
         + (f" Still caught by one CI job: {catches}." if catches else "")

@@ -43,9 +43,15 @@ def code(text: str, limit: int = 200) -> str:
 
 def prose(text: str, limit: int = 600) -> str:
     """A sentence with strangers' words in it: no markup, mention, reference, link or command survives."""
-    line = _ACTIVE.sub(_entity, one_line(text, limit))
-    line = _REFERENCE.sub(lambda match: match[0] + _ZERO_WIDTH, line)
+    line = _ACTIVE.sub(_entity, unmentioned(text, limit))
     return _AT_LINE_START.sub(lambda match: match[0] + "\\" if match[0].isdigit() else _entity(match), line)
+
+
+def sentence(text: str, limit: int = 600) -> str:
+    """`prose` with a capital letter and a full stop."""
+    line = one_line(text, limit)
+    ends = line.endswith((".", "!", "?", "…"))
+    return prose(line[:1].upper() + line[1:], limit) + ("" if ends or not line else ".")
 
 
 def unmentioned(text: str, limit: int = 300) -> str:

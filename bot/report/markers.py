@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from urllib.parse import quote, unquote
 COMMENT: Final = "v1"
 BUMP: Final = "bump-v1"
 DATA_LIMIT: Final = 8_000
+_KEY_LIMIT: Final = 1_000
 _MARKER: Final = re.compile(r"<!-- kl-triage:([a-z0-9-]{1,20}) key=(\S+)(?: sha=(\S+))? -->")
 
 
@@ -23,7 +25,8 @@ def marker(kind: str, key: str, sha: str | None = None) -> str:
 def find_marker(text: str, kind: str = COMMENT) -> str | None:
     """The key of a text that begins with a marker of this kind.
 
-    Anybody can paste a marker: the author of the text is part of the question.
+    A key over 1,000 characters comes back as its digest. Anybody can paste a marker: the author of the text
+    is part of the question.
     """
     match = _MARKER.match(text)
     return unquote(match[2], errors="surrogatepass") if match and match[1] == kind else None
@@ -45,4 +48,7 @@ def data(facts: Mapping[str, object], optional: tuple[str, ...] = ()) -> str:
 
 
 def _encoded(text: str) -> str:
-    return quote(text, safe="/:@.,+=", errors="surrogatepass").replace("--", "-%2D")
+    encoded = quote(text, safe="/:@.,+=", errors="surrogatepass").replace("--", "-%2D")
+    if len(encoded) <= _KEY_LIMIT:
+        return encoded
+    return "sha256:" + hashlib.sha256(encoded.encode()).hexdigest()

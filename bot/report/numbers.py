@@ -61,6 +61,8 @@ def percent_interval(low: float, high: float) -> str:
     """`2.2–12.6 %`"""
     if not (math.isfinite(low) and math.isfinite(high)):
         return "not measured"
+    if 0 < high < 0.0001:
+        return "under 0.01 %"
     decimals = 2 if high < 0.01 else 1 if low < 0.1 else 0
     return f"{_end(low * 100, decimals)}–{_end(high * 100, decimals)} %"
 

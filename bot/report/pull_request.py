@@ -17,6 +17,7 @@ from bot.report.markdown import (
     link,
     prose,
     row,
+    sentence,
     short,
     stacked,
     table,
@@ -137,7 +138,7 @@ def _evidence(case: Case, readings: Sequence[Reading], proposal: Proposal) -> st
         )
         links = f"Check it: {raw}, {picture} (evidence commit {short(case.evidence.commit)})."
     model = f"Model: {prose(proposal.exceedance.model, 200)}." if proposal.exceedance.model else ""
-    why = f"Why this value: {prose(proposal.why_this_value)}"
+    why = f"**Why this value:** {sentence(proposal.why_this_value)}"
     return "\n\n".join(
         part
         for part in (tables.candidates_table(readings, proposal), why, f"{model} {links}".strip())
@@ -189,7 +190,7 @@ def _history(case: Case, readings: Sequence[Reading], proposal: Proposal) -> str
 def _remedies(proposal: Proposal) -> str:
     if not proposal.remedies:
         return "Not measured: no other remedy was estimated."
-    return "\n".join(f"- {prose(remedy, 300)}" for remedy in proposal.remedies[:10])
+    return "\n".join(f"- {sentence(remedy, 300)}" for remedy in proposal.remedies[:10])
 
 
 def _decline(case: Case) -> str:

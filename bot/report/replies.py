@@ -12,7 +12,7 @@ def command_reply(marker: str, started: int, argument: str) -> str:
         )
     elif started == 0:
         outcome = (
-            "Nothing to rerun: no red KL test was found on the head commit, or one is being measured already. "
+            "Nothing to rerun: no red KL test was found on the head commit, or it is being measured already. "
             "The comment of a running investigation is updated in place."
         )
     else:

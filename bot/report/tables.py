@@ -154,7 +154,8 @@ def candidates_table(readings: Sequence[Reading], proposal: Proposal) -> str:
     chosen = (proposal.threshold, proposal.exceedance, "")
     for threshold, expected, why_not in [chosen, *(c for c in considered if c[0] != proposal.threshold)]:
         model = f"{percent(expected.rate)} ({percent_interval(expected.low, expected.high)})"
-        why = prose(why_not, 200) if threshold != proposal.threshold else "**proposed**"
+        larger = "larger than needed" if threshold > proposal.threshold else ""
+        why = prose(why_not, 200) or larger if threshold != proposal.threshold else "**proposed**"
         cells = (
             plain(threshold),
             over(readings, threshold, *RERUN),

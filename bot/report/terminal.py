@@ -24,7 +24,6 @@ from bot.report.numbers import (
     plain,
     ratio_interval,
     spread,
-    times,
 )
 from bot.report.tables import values
 from bot.report.words import CROSS, PASS, words
@@ -58,7 +57,7 @@ def verdict_text(
     if numbers.ratio is not None:
         shown = f"head over base ×{ratio_interval(numbers.ratio)}"
         if numbers.min_detectable_ratio is not None:
-            shown += f"; these runs would have shown ×{times(numbers.min_detectable_ratio)} or more"
+            shown += f"; these runs would have shown ×{number(numbers.min_detectable_ratio)} or more"
         console.print(Text(shown))
     if numbers.gpu_minutes is not None:
         console.print(Text(f"machine time {minutes(numbers.gpu_minutes)}"))
@@ -77,11 +76,13 @@ def scan_text(result: ScanResult, width: int = 100, color: bool = False) -> str:
     if not result.complete:
         console.print(Text("The log is cut: what is absent was not seen to pass.", style="bold yellow"))
     if not result.failures:
-        console.print(Text("No failed test in this log."))
+        console.print(Text(f"No failed test in {'this log' if result.complete else 'what is there'}."))
     for failure in result.failures[:_ROWS]:
         name = one_line(failure.test or failure.file or "a test the log does not name", 200)
         what = "recovered on retry" if failure.recovered else "red"
-        console.print(Text(f"{what}  {name}", style="bold yellow" if failure.recovered else "bold red"))
+        console.print(
+            Text(f"{what}  {name}", style="bold yellow" if failure.recovered else "bold red"), soft_wrap=True
+        )
         console.print(
             Padding(Text(_failure(failure.value, failure.threshold, failure.message)), (0, 0, 0, 2))
         )
@@ -99,14 +100,15 @@ def scan_text(result: ScanResult, width: int = 100, color: bool = False) -> str:
 def site_text(site: Site, width: int = 100, color: bool = False) -> str:
     """Where the bound stands and what hangs on it."""
     console = _console(width, color)
-    console.print(Text(f"{one_line(site.path)}:{site.line}:{site.column}", style="bold"))
+    console.print(Text(f"{one_line(site.path)}:{site.line}:{site.column}", style="bold"), soft_wrap=True)
     set_in = f"{one_line(site.cls)}.{one_line(site.attribute)} = {one_line(site.spelling)}"
-    console.print(Text(f"  {set_in}  ({plain(site.value)}, scope {one_line(site.scope)})"))
+    console.print(Text(f"  {set_in}  ({plain(site.value)}, scope {one_line(site.scope)})"), soft_wrap=True)
     for test in site.governs[:_ROWS]:
-        console.print(Text(f"  governs  {one_line(test)}"))
+        console.print(Text(f"  governs  {one_line(test)}"), soft_wrap=True)
     for sibling in site.siblings[:_ROWS]:
         console.print(
-            Text(f"  sibling  {one_line(sibling.cls)} = {plain(sibling.value)} in {one_line(sibling.path)}")
+            Text(f"  sibling  {one_line(sibling.cls)} = {plain(sibling.value)} in {one_line(sibling.path)}"),
+            soft_wrap=True,
         )
     _more(console, max(len(site.governs), len(site.siblings)), "lines")
     return _finished(console)
@@ -159,24 +161,27 @@ def _plot(readings: Sequence[Reading], bound: float | None, new: float | None, w
 def _dots(found: Sequence[float], scale: Axis, bound: float | None, new: float | None, room: int) -> str:
     counts = [0] * room
     for value in found:
-        counts[_side_of(scale, value, bound, room)] += 1
+        counts[_beside(scale, value, bound, room)] += 1
     cells = [" " if not n else "·" if n == 1 else ":" if n < 4 else "#" for n in counts]
-    for limit, sign in ((new, "┊"), (bound, "│")):
-        if limit is not None:
-            cells[_column(scale, limit, room)] = sign
+    if new is not None and cells[_column(scale, new, room)] == " ":
+        cells[_column(scale, new, room)] = "┊"
+    if bound is not None:
+        cells[_column(scale, bound, room)] = "│"
     return "".join(cells)
 
 
-def _column(scale: Axis, value: float, room: int) -> int:
-    return min(int(scale.place(value) * room), room - 1)
+def _column(scale: Axis, limit: float, room: int) -> int:
+    """Leaves a column on either side for the dots."""
+    return min(max(int(scale.place(limit) * room), 1), room - 2)
 
 
-def _side_of(scale: Axis, value: float, bound: float | None, room: int) -> int:
+def _beside(scale: Axis, value: float, bound: float | None, room: int) -> int:
     """A dot never stands in the bound's own column, nor on its wrong side."""
-    column = _column(scale, value, room)
-    if bound is None or column != _column(scale, bound, room):
+    column = min(int(scale.place(value) * room), room - 1)
+    if bound is None:
         return column
-    return min(column + 1, room - 1) if value > bound else max(column - 1, 0)
+    line = _column(scale, bound, room)
+    return max(column, line + 1) if value > bound else min(column, line - 1)
 
 
 def _write(cells: list[str], start: int, text: str) -> bool:

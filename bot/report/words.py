@@ -141,7 +141,10 @@ def caveat(verdict: Verdict) -> str:
         blind.append(f"a shift of head below ×{number(verdict.numbers.min_detectable_ratio)}")
     if head is not None:
         blind.append(f"a fault too rare to show in {head.n} runs of head")
-    return f"**Could be wrong if:** there is {' or '.join(blind)}." if blind else ""
+    history = verdict.numbers.runs.get("history")
+    if history is None or not history.ok:
+        blind.append("an older fault that head and base share (no history yet)")
+    return f"**Could be wrong if:** there is {', or '.join(blind)}." if blind else ""
 
 
 def direction(proposal: Proposal) -> str:

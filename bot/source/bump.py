@@ -1,4 +1,4 @@
-"""Moves a bound: one number and one comment line, spliced into the bytes and proved afterwards. `bump`, `diff`."""
+"""Moves a bound: one number and one comment line, spliced into the bytes and proved afterwards."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bot.verdict.answer import Refusal
 
 MAX_COMMENT: Final = 160
 
+_NO_NEWLINE: Final = "\\ No newline at end of file"
 _CODING: Final = re.compile(r"(coding)[:=]")
 
 
@@ -35,7 +36,8 @@ def bump(data: bytes, site: Site, new: float, comment: str) -> bytes | Refusal:
     if not _stands_alone(data, start, statement, site):
         return Refusal(
             "unsupported_layout",
-            f"{site.cls}.{site.attribute} in line {site.line} does not start a line of its own; edit it by hand.",
+            f"{site.cls}.{site.attribute} in line {site.line} does not start a line of its own; "
+            "edit it by hand.",
         )
     spelling = spell(new, site.spelling)
     inserted = indent + line.encode("ascii") + _line_end(data, start, site.end)
@@ -53,9 +55,7 @@ def _objection(data: bytes, site: Site, new: float) -> Refusal | None:
     if new == site.value:
         return Refusal("equal", f"{name} is {site.spelling} already; nothing to do.")
     if new < site.value:
-        return Refusal(
-            "not_looser", f"{new} is below {name} = {site.spelling}; bounds are only loosened here."
-        )
+        return Refusal("not_looser", f"{new} is below {name} = {site.spelling}; give a greater one.")
     return None
 
 
@@ -81,7 +81,7 @@ def spell(new: float, old: str) -> str:
     mantissa, exponent_sign, exponent = old.partition("e" if "e" in old else "E")
     if exponent_sign:
         scaled = value.scaleb(-int(exponent))
-        if 1 <= scaled < 100:
+        if 1 <= scaled < 10:
             return f"{_plain(scaled)}{exponent_sign}{exponent}"
         shift = value.adjusted()
         return f"{_plain(value.scaleb(-shift))}{exponent_sign}{shift}"
@@ -105,12 +105,8 @@ def _line_end(data: bytes, start: int, end: int) -> bytes:
 
 def diff(old: bytes, new: bytes, path: str) -> str:
     """Unified diff as git prints it; empty if nothing changed. Bytes that are not UTF-8 show as U+FFFD."""
-    pairs = (_lines(old), _lines(new))
-    lines = difflib.unified_diff(*pairs, f"a/{path}", f"b/{path}", lineterm="\n")
-    text = "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
-    return text
+    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in lines)
 
 
 def _lines(data: bytes) -> list[str]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from bot.source.tree import ClassDef
 
 
-@dataclass(frozen=True, slots=True)
 class ClassTable:
-    classes: list[ClassDef]
+    def __init__(self, classes: list[ClassDef]) -> None:
+        self.classes = classes
+        self._by_name = {cls.name: cls for cls in classes}
 
     def named(self, name: str) -> ClassDef | None:
         """The last definition counts, as when the file runs."""
-        return next((cls for cls in reversed(self.classes) if cls.name == name), None)
+        return self._by_name.get(name)
 
     def bases(self, cls: ClassDef) -> list[ClassDef]:
         """All bases that this file defines, nearest first."""

@@ -10,6 +10,8 @@ from tree_sitter import Node
 
 from bot.source.classes import ClassTable
 from bot.source.imports import imported_from
+from bot.source.objections import objection
+from bot.source.sentences import line_list, shortened
 from bot.source.site import Sibling, Site
 from bot.source.tree import MAX_BYTES, Assignment, ClassDef, descendants, module_classes, parse, text
 from bot.verdict.answer import Refusal
@@ -19,10 +21,9 @@ ReadFile = Callable[[str], bytes | None]
 ATTRIBUTES: Final = ("kl_threshold", "kl_div_thres")
 EXACT_GATE: Final = 1e-6
 
-_PLAIN_NUMBER: Final = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+PLAIN_NUMBER: Final = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _TEST: Final = re.compile(r"(?:.*::)?([^\W\d]\w*)(?:(?:\.|::)([^\W\d]\w*))?", re.DOTALL)
 _DIRECTIONS: Final = ("_prefill", "_decode")
-_CACHE_OFF: Final = re.compile(r"(?:^|[\s'\"])--disable-radix-cache(?:$|[\s'\"=])")
 
 
 def locate(
@@ -40,10 +41,12 @@ def locate(
     """
     named = _TEST.fullmatch(test)
     if named is None:
-        return Refusal("bad_test", f"'{_short(test)}' is no test name; write Class.method.")
+        return Refusal("bad_test", f"'{shortened(test)}' is no test name; write Class.method.")
     data = read_file(path)
     if data is None:
-        return Refusal("file_not_found", f"There is no file '{_short(path)}' in this tree; check the path.")
+        return Refusal(
+            "file_not_found", f"There is no file '{shortened(path)}' in this tree; check the path."
+        )
     root = _parsed(path, data)
     if isinstance(root, Refusal):
         return root
@@ -60,11 +63,11 @@ def locate(
     site = _site(path, data, cls, found, table, named[2])
     if isinstance(site, Refusal):
         return site
-    return _objection(root, cls, table, site, exact_gate) or site
+    return objection(root, cls, table, site, exact_gate) or site
 
 
 def _parsed(path: str, data: bytes) -> Node | Refusal:
-    name = _short(path)
+    name = shortened(path)
     if len(data) > MAX_BYTES:
         return Refusal("does_not_parse", f"'{name}' is larger than {MAX_BYTES >> 20} MiB; it is not read.")
     try:
@@ -81,9 +84,11 @@ def _parsed(path: str, data: bytes) -> Node | Refusal:
 def _the_class(path: str, name: str, classes: list[ClassDef]) -> ClassDef | Refusal:
     named = [cls for cls in classes if cls.name == name]
     if not named:
-        return Refusal("class_not_found", f"'{_short(path)}' defines no class {name}; check the test's name.")
+        return Refusal(
+            "class_not_found", f"'{shortened(path)}' defines no class {name}; check the test's name."
+        )
     if len(named) > 1:
-        lines = _lines([cls.line for cls in named])
+        lines = line_list([cls.line for cls in named])
         return Refusal("ambiguous", f"The class {name} is defined in lines {lines}; only one may stay.")
     return named[0]
 
@@ -104,7 +109,7 @@ def _the_assignment(
     if not found:
         return None
     if len(found) > 1:
-        lines = _lines([a.statement.start_point.row + 1 for a in found])
+        lines = line_list([a.statement.start_point.row + 1 for a in found])
         names = " and ".join(sorted({a.name for a in found}))
         return Refusal("ambiguous", f"{cls.name} sets {names} in lines {lines}; only one may set the bound.")
     return found[0]
@@ -115,7 +120,7 @@ def _site(
 ) -> Site | Refusal:
     right, line = found.right, found.statement.start_point.row + 1
     spelling = text(right)
-    plain = right is not None and right.type in ("float", "integer") and _PLAIN_NUMBER.fullmatch(spelling)
+    plain = right is not None and right.type in ("float", "integer") and PLAIN_NUMBER.fullmatch(spelling)
     if right is None or not plain or not found.direct:
         return Refusal(
             "computed",
@@ -148,7 +153,7 @@ def _site(
 
 def _plain_value(cls: ClassDef, attribute: str) -> float | None:
     values = [text(a.right) for a in cls.assignments() if a.name == attribute and a.direct]
-    return float(values[0]) if len(values) == 1 and _PLAIN_NUMBER.fullmatch(values[0]) else None
+    return float(values[0]) if len(values) == 1 and PLAIN_NUMBER.fullmatch(values[0]) else None
 
 
 def _not_in_class(
@@ -174,7 +179,7 @@ def _not_in_class(
             for base in other.with_bases(name.rpartition(".")[2]):
                 for assignment in base.assignments():
                     if assignment.name in attributes:
-                        return _inherited(cls, assignment, base.name, f" of {_short(module_path)}")
+                        return _inherited(cls, assignment, base.name, f" of {shortened(module_path)}")
             break
         else:
             unread.append(name)
@@ -189,59 +194,6 @@ def _inherited(cls: ClassDef, assignment: Assignment, base: str, where: str) -> 
     line = assignment.statement.start_point.row + 1
     return Refusal(
         "inherited",
-        f"{cls.name} takes {assignment.name} from {base} (line {line}{where}), and changing it there would move "
-        f"other tests; give {cls.name} a bound of its own.",
+        f"{cls.name} takes {assignment.name} from {base} (line {line}{where}), and changing it there would "
+        f"move other tests; give {cls.name} a bound of its own.",
     )
-
-
-def _objection(root: Node, cls: ClassDef, table: ClassTable, site: Site, exact_gate: float) -> Refusal | None:
-    """Why a well-formed site must not be edited all the same."""
-    if site.value <= exact_gate:
-        return Refusal(
-            "exact_gate",
-            f"{cls.name}.{site.attribute} is {site.spelling}: an exact gate, where any difference is a bug; it is "
-            "never loosened.",
-        )
-    for owner in (cls, *table.bases(cls)):
-        if any(_CACHE_OFF.search(text(n)) for n in descendants(owner.body) if n.type == "string_content"):
-            return Refusal(
-                "vacuous",
-                f"{cls.name} runs with --disable-radix-cache, so that nothing is compared; its bound says "
-                "nothing.",
-            )
-    own, owners = range(cls.node.start_byte, cls.node.end_byte), {site.cls}
-    owners |= {other.name for other in (*table.bases(cls), *table.subclasses(cls))}
-    for node in descendants(root):
-        if node.type != "attribute" or text(node.child_by_field_name("attribute")) != site.attribute:
-            continue
-        holder, line = text(node.child_by_field_name("object")), node.start_point.row + 1
-        if _is_written(node) and (holder in owners or table.encloses(node, owners)):
-            return Refusal(
-                "ambiguous",
-                f"{holder}.{site.attribute} is set again in line {line}; only one statement may set the bound.",
-            )
-        if holder == cls.name and node.start_byte not in own:
-            return Refusal(
-                "shared",
-                f"{cls.name}.{site.attribute} is also used in line {line}, outside its class; edit it by hand.",
-            )
-    return None
-
-
-def _is_written(node: Node) -> bool:
-    """Whether this attribute is what an assignment binds (also in a tuple)."""
-    child, parent = node, node.parent
-    while parent is not None and parent.type in ("pattern_list", "tuple_pattern", "list_pattern"):
-        child, parent = parent, parent.parent
-    kinds = ("assignment", "augmented_assignment", "for_statement")
-    return parent is not None and parent.type in kinds and parent.child_by_field_name("left") == child
-
-
-def _lines(numbers: list[int]) -> str:
-    shown = [str(number) for number in numbers[:5]]
-    return " and ".join(shown) if len(shown) < 3 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _short(untrusted: str) -> str:
-    printable = "".join(c if c.isprintable() else "?" for c in untrusted)
-    return printable if len(printable) <= 200 else printable[:197] + "..."

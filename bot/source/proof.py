@@ -18,8 +18,8 @@ class EditError(RuntimeError):
 
 
 def prove(old: bytes, new: bytes, site: Site, value: float) -> None:
-    """Raises EditError unless `new` is `old` with one comment line more and one number changed to `value`, all
-    other bytes and every other token the same."""
+    """Raises EditError unless `new` is `old` with one comment line more and one number changed to
+    `value`, all other bytes and every other token the same."""
     before, after = parse(old).root_node, parse(new).root_node
     if after.has_error:
         raise EditError("the edited file does not parse")

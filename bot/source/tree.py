@@ -1,4 +1,4 @@
-"""A Python file as a tree-sitter tree: module-level classes and what their bodies say. Nothing is imported."""
+"""A Python file as a tree: its module-level classes and what their bodies say. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def descendants(node: Node) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`name = right` in a class body. `direct`: a statement of its own there, not under an `if`, not chained."""
+    """`name = right` in a class body. `direct`: a statement of its own there, under no `if`, not chained."""
 
     name: str
     statement: Node
@@ -126,9 +126,8 @@ def _assigned(node: Node, statement: Node, direct: bool) -> list[Assignment]:
         return []
     chained = right is not None and right.type == "assignment"
     plain = left.type == "identifier" and node.type == "assignment" and not chained
-    targets = (
-        [left] if left.type == "identifier" else [n for n in descendants(left) if n.type == "identifier"]
-    )
+    nodes = (left, *descendants(left)) if left.type not in ("attribute", "subscript") else ()
+    targets = [node for node in nodes if node.type == "identifier"]
     found = [Assignment(text(target), statement, right, direct and plain) for target in targets]
     if chained and right is not None:
         found += _assigned(right, statement, False)

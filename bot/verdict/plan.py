@@ -9,9 +9,9 @@ from bot.verdict.answer import ArmPlan, Plan
 from bot.verdict.case import Case
 from bot.verdict.policy import Policy
 from bot.verdict.reading import Arm
-from bot.verdict.stats import normal_quantile
+from bot.verdict.stats import look_number, normal_quantile
 
-POWER = 0.85
+POWER = 0.75
 """Chance that the next look excludes the smallest shift where head equals base."""
 
 
@@ -37,11 +37,11 @@ def next_plan(case: Case) -> Plan | None:
     launches = len({(r.arm, r.launch) for r in evidence.of(Arm.HEAD, Arm.BASE)})
     if launches == 0:
         return first_plan(policy)
-    if launches >= policy.max_looks * policy.launches_per_look:
+    if case.look >= policy.max_looks:
         return None
     if not case.comparable:
         return _missing_arms(case, left)
-    affordable = [mix for mix in _mixes(policy) if mix.minutes(policy) <= left]
+    affordable = [m for m in _mixes(policy) if m.minutes(policy) <= left and _advances(case, m)]
     if not affordable:
         return None
     enough = [mix for mix in affordable if _sd_after(case, mix) <= _sd_needed(case)]
@@ -70,6 +70,12 @@ def _missing_arms(case: Case, left: float) -> Plan | None:
         if case.evidence.arms[arm].launch_count < 2
     }
     return Plan(arms) if left >= policy.first_minutes / 2 * len(arms) else None
+
+
+def _advances(case: Case, mix: Mix) -> bool:
+    """Each batch ends at a look of its own, or the error spent on looks would not add up."""
+    launches = case.evidence.head.launch_count + case.evidence.base.launch_count + 2 * mix.launches
+    return look_number(launches, case.policy.launches_per_look, case.policy.max_looks) > case.look
 
 
 def _mixes(policy: Policy) -> list[Mix]:

@@ -12,22 +12,22 @@ class Policy:
     # Cost. A launch starts a server (minutes), a repeat is one measurement on it.
     launch_minutes: float = 3.0
     repeat_minutes: float = 1.0
-    # 4 looks of 4 launches (48 min) leave about 100 repeats: enough to exclude x1.25 at log-sd 0.3
+    # 3 looks of 4 launches (36 min) leave about 110 repeats: enough to exclude x1.25 at log-sd 0.3
     # (2 x (0.3 / 0.073)^2 = 34 runs an arm), no more than four full reruns of one file cost today.
-    budget_minutes: float = 150.0
+    budget_minutes: float = 180.0
     first_launches: int = 2
     first_repeats: int = 4
     # A plan may ask this many repeats of one launch; beyond it launch variance is all that is left.
     max_repeats: int = 16
 
     # Looks. Every error rate below is split evenly over the looks (union bound), so it holds at any stop.
-    max_looks: int = 4
-    launches_per_look: int = 4
+    max_looks: int = 3
+    launches_per_look: int = 6
 
     # Shift. 1.25 is the smallest rise anybody has bisected by hand; below it a bound of 2 x the median is no tool.
     smallest_shift: float = 1.25
     # Chance to call a head that is 1.25 x worse equal to base, over all looks.
-    alpha_equal: float = 0.03
+    alpha_equal: float = 0.05
     # Chance to call an equal head worse, over all looks. False alarms of all rungs together must stay under 1 %.
     alpha_worse: float = 0.004
     confidence: float = 0.95
@@ -52,11 +52,12 @@ class Policy:
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test reaches
     # odds of 200 with chance <= 0.5 %, at any number of looks. A bump needs the odds against it.
     fault_odds: float = 200.0
-    fault_excluded: float = 1.0
+    fault_excluded: float = 0.4
     fault_reference_runs: int = 6
 
-    # Hosts: one must be 1.4 x the others, four times the spread that healthy hosts show.
-    host_ratio: float = 1.4
+    # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
+    host_ratio: float = 1.3
+    host_least: float = 1.1
     alpha_host: float = 0.002
 
     # History: a step of the default branch, Bonferroni over the places it can lie in.
@@ -67,15 +68,19 @@ class Policy:
 
     # Proposal. 0.5 % a job: one false red in 200. 2 x old still sees a doubling; 3 x the first bound over all bumps.
     target_exceedance: float = 0.005
-    upper_confidence: float = 0.90
+    upper_confidence: float = 0.95
     max_factor: float = 2.0
     cumulative_cap: float = 3.0
     # The highest reading seen must stay 3 % under the bound: one more of its kind would else be red.
     margin: float = 1.03
     # Levels (nats) that a known regression of this site showed: a bound must stay under each.
     known_bad: tuple[float, ...] = ()
+    # From 1 % on a bound is a nuisance: one false red in 100 single tries. Under it a red run was a rare draw.
+    noise_exceedance: float = 0.01
+    # Of healthy values over the bound, the share over the red job's highest: two tries beyond 1 in 5,000 are no luck.
+    trigger_share: float = 2e-4
     # Residuals: chance of the largest under the normal law below which a tail counts as heavy.
-    heavy_tail: float = 1e-4
+    heavy_tail: float = 1e-6
     # Peaks over a threshold must not predict more than 4 x the target where the fit predicts less than it.
     peaks_factor: float = 4.0
 

@@ -115,15 +115,15 @@ def _why_not(case: Case, bound: float, expected: Expected) -> str:
 def _catch(tail: Tail, case: Case, ratio: float, new: float) -> Catch:
     """A job goes red when two tries in a row exceed: taken as independent, the lower end of the chance to catch."""
     at = np.array([case.log_bound, math.log(new)]) - math.log(ratio)
-    before, after = tail.rates(at, 0.5)[0]
+    before, after = tail.rate(at)
     return Catch(ratio, float(before) ** 2, float(after) ** 2)
 
 
 def _remedies(case: Case, tail: Tail) -> tuple[str, ...]:
     """Better than loosening: more prompts narrow the mean."""
     at = np.array([case.log_bound])
-    now = float(tail.rates(at, 0.5)[0][0])
-    rates = [float(tail.more_prompts(k).rates(at, 0.5)[0][0]) for k in (2, 4)]
+    now = float(tail.rate(at)[0])
+    rates = [float(tail.more_prompts(k).rate(at)[0]) for k in (2, 4)]
     more = (
         f"With 2 × the prompts the present bound {case.evidence.threshold:g} would be exceeded in about "
         f"{rates[0]:.1%} of runs, with 4 × in {rates[1]:.1%} (now {now:.1%})."

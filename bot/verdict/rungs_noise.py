@@ -67,15 +67,16 @@ def not_reproduced(case: Case) -> Finding:
     values = np.concatenate([case.evidence.head.values, case.evidence.base.values])
     exceeded = int(np.sum(values > case.evidence.threshold))
     rate, _, high = case.exceedance_at_bound
-    target = case.policy.target_exceedance
-    rare = high <= target or (exceeded == 0 and rate < 2 * target)
-    if not rare:
+    target, floor = case.policy.target_exceedance, case.policy.noise_exceedance
+    if exceeded == 0 and rate < floor < high:
+        return _ask(case, "rare_or_noise", f"the bound may be exceeded in {rate:.1%} or in {high:.1%} of runs")
+    if high > (floor if exceeded == 0 else target):
         return Finding(f"{exceeded} of {len(values)} reruns over the bound, model {rate:.2%}")
     if exceeded:
         return _no_bump(
             "tail_disagrees", f"{exceeded} of {len(values)} runs exceed where the fit expects {rate:.2%}"
         )
-    if _trigger_share(case) < 1e-3:
+    if _trigger_share(case) < case.policy.trigger_share:
         return _no_bump(
             "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
         )
@@ -94,7 +95,7 @@ def _trigger_share(case: Case) -> float:
     if case.tail is None or case.evidence.trigger.n == 0:
         return 1.0
     at = np.array([case.log_bound, math.log(float(case.evidence.trigger.values.max()))])
-    bound, value = case.tail.rates(at, 0.95)[2]
+    bound, value = case.tail.rates(at, case.policy.upper_confidence)[2]
     return float(value / bound) if bound > 0 else 0.0
 
 
@@ -151,7 +152,7 @@ def _doubts(case: Case) -> Finding | None:
         z = case.faults[0].z[[name[0] is not Arm.TRIGGER for name in case.faults[1]]]
         if z.size * float(ndtr(-z.max())) < policy.heavy_tail:
             return _no_bump("heavy_tail", f"a single prompt lies {z.max():.1f} sd out: the tail is heavy")
-    if _trigger_share(case) < 1e-3:
+    if _trigger_share(case) < case.policy.trigger_share:
         return _no_bump(
             "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
         )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bot.verdict.answer import OutlierPrompt, VerdictKind
-from bot.verdict.case import Case, Finding, host_columns
+from bot.verdict.case import Case, Finding
 from bot.verdict.evidence import ArmView, Floats, finite
 from bot.verdict.mixed import Column, Posterior, fit
 from bot.verdict.reading import Arm, Reading
@@ -122,7 +122,7 @@ def _place(
     if ratio is None:
         return None
     low = ratio.quantile(case.policy.alpha_host / groups)
-    if ratio.mean < math.log(case.policy.host_ratio) or low <= math.log(case.policy.smallest_shift) / 2:
+    if ratio.mean < math.log(case.policy.host_ratio) or low <= math.log(case.policy.host_least):
         return None
     over = np.array([(r.value or 0.0) > case.evidence.threshold for r in readings])
     trigger = {getattr(r, place) for r in case.evidence.trigger.readings} - {None}
@@ -157,8 +157,6 @@ def _place_ratio(case: Case, place: str, readings: list[Reading], mine: np.ndarr
     numbers = np.array([keys.setdefault(i, len(keys)) for i in ids])
     columns = [Column((arms[keep] == arm).astype(np.float64)) for arm in shared]
     columns.append(Column(mine[keep].astype(np.float64)))
-    others = [str(getattr(r, place)) if not m else "" for r, m in zip(kept, mine[keep], strict=True)]
-    columns += host_columns(others, case.policy.host_sd)
     return fit(np.array([_log(case, r) for r in kept]), numbers, columns, len(shared), case.policy.launch_sd)
 
 

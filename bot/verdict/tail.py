@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,10 @@ from bot.verdict.evidence import Floats
 from bot.verdict.mixed import Posterior
 
 DRAWS: Final = 16_384
-DRAWN_VALUES: Final = 200_000
+DRAWN_VALUES: Final = 130_000
 """Cap on draws x prompts: keeps a decision within milliseconds."""
+FEWEST: Final = 20
+"""Draws over a bound below which their count is too coarse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,12 @@ class Tail:
         width = np.sqrt(sum((move**2 for move in moves), np.zeros_like(at)))
         return _rate(centre), _rate(centre - width), _rate(centre + width)
 
+    def rate(self, log_bounds: Floats) -> Floats:
+        """The plain estimate, without its uncertainty."""
+        at = np.asarray(log_bounds, dtype=np.float64)
+        spread = math.sqrt(self.level.total_variance(0.5))
+        return _rate(self._probit(at, self.level.mean, spread, self.prompt_sd))
+
     def more_prompts(self, times: int) -> Tail:
         """The same test with `times` as many prompts like these.
 
@@ -72,26 +81,31 @@ class Tail:
         """ndtri of the chance to exceed."""
         if self.offsets is None:
             return np.asarray(-(at - mean) / spread, dtype=np.float64)
-        value = np.sort(_log_means(self.offsets, prompt_sd, spread)) + mean
-        # Past the draws the normal law through the upper half of them goes on.
-        over = len(value) - np.searchsorted(value, at, side="right")
-        direct = ndtri(np.clip(over / len(value), 0.5 / len(value), 1 - 0.5 / len(value)))
-        top = len(value) - 20
-        edge, middle = value[top], value[len(value) * 9 // 10]
-        slope = (float(ndtri(20 / len(value))) - float(ndtri(0.1))) / max(edge - middle, 1e-9)
-        beyond = float(ndtri(20 / len(value))) + slope * (at - edge)
-        return np.asarray(np.where(over >= 20, direct, beyond), dtype=np.float64)
+        value = _log_means(tuple(self.offsets.tolist()), prompt_sd, spread) + mean
+        n = len(value)
+        over = n - np.searchsorted(value, at, side="right")
+        direct = ndtri(np.clip(over / n, 0.5 / n, 1 - 0.5 / n))
+        # Past the 20 highest draws the straight line through the upper tenth goes on.
+        edge, end = value[n - FEWEST], float(ndtri(FEWEST / n))
+        slope = (end - float(ndtri(0.1))) / max(edge - value[n * 9 // 10], 1e-9)
+        return np.asarray(np.where(over >= FEWEST, direct, end + slope * (at - edge)), dtype=np.float64)
 
 
 def _rate(probit: Floats) -> Floats:
     return np.asarray(ndtr(probit), dtype=np.float64)
 
 
-def _log_means(offsets: Floats, prompt_sd: float, spread: float) -> Floats:
-    """Draws of log(mean of prompts) with the mean log at 0: the same normals each time, so that it is a function."""
+@lru_cache(maxsize=4)
+def _normals(draws: int, width: int) -> Floats:
+    """The same normals each time, so that a decision is a function of its readings."""
+    return np.random.default_rng(20).standard_normal((draws, width))
+
+
+@lru_cache(maxsize=16)
+def _log_means(offsets: tuple[float, ...], prompt_sd: float, spread: float) -> Floats:
+    """Draws of log(mean of prompts) with the mean log at 0, ascending."""
     width = len(offsets)
-    draws = min(DRAWS, DRAWN_VALUES // width)
-    normals = np.random.default_rng(20).standard_normal((draws, width + 1))
+    normals = _normals(min(DRAWS, DRAWN_VALUES // width), width + 1)
     each = prompt_sd * normals[:, :width]
     each = each - each.mean(axis=1, keepdims=True) + spread * normals[:, width:]
-    return np.asarray(np.log(np.exp(each + offsets).mean(axis=1)), dtype=np.float64)
+    return np.asarray(np.sort(np.log(np.exp(each + np.array(offsets)).mean(axis=1))), dtype=np.float64)

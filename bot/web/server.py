@@ -7,9 +7,8 @@ import logging
 import signal
 import socket
 import sys
-from typing import Any
 
-from waitress.server import create_server
+import waitress  # type: ignore[import-untyped]
 
 from bot.triage.engine import Engine
 from bot.triage.settings import Settings
@@ -30,7 +29,7 @@ def run_server(settings: Settings, *, host: str, port: int, overview: bool) -> R
     if refusal is not None:
         return refusal
     app = create_app(engine.intake, engine.store, secret=settings.webhook_secret, overview=overview)
-    server: Any = create_server(app, sockets=[listener], threads=8, max_request_body_size=MAX_BODY + 1)
+    server = waitress.create_server(app, sockets=[listener], threads=8, max_request_body_size=MAX_BODY + 1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     log.info("listening on http://%s:%d", host, port)
     try:

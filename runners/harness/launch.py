@@ -45,22 +45,24 @@ def launch(
     """Runs the probe and hands on each repeat as it is measured. On return nothing it started is left."""
     mark = f"{name}.{time.time_ns()}"
     events.touch()
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env={**environment, MARK: mark},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
+    with events.open("rb") as stream:
+        reader = EventReader(stream.read, on_event)
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**environment, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         stdout = cast("IO[bytes]", process.stdout)
         output = BoundedLog(stdout, log)
-        with events.open("rb") as stream:
-            outcome = _follow(process, EventReader(stream.read, on_event), timeout_s, stop)
-    finally:
-        end_group(process, mark)
+        try:
+            outcome = _follow(process, reader, timeout_s, stop)
+        finally:
+            end_group(process, mark)
+        reader.poll()  # what was measured while it was being ended
     output.join(OUTPUT_S)
     if not output.is_alive():
         stdout.close()

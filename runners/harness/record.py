@@ -78,7 +78,7 @@ class Recorder:
         after = f" (after printing {printed})" if printed else ""
         self._missing(number, repeat, Outcome(Status.ERROR, f"{failure}{after}"), timing)
 
-    def missing(self, number: int, outcome: Outcome) -> None:
+    def ended(self, number: int, outcome: Outcome, seconds: float = 0.0) -> None:
         """Launch `number` is over: the repeats it did not come to are recorded with the reason."""
         planned = self._plan.launches[number - 1]
         measured = self._done[number]
@@ -93,6 +93,7 @@ class Recorder:
                 "arm": planned.arm,
                 "repeats": planned.repeats,
                 "reached": measured,
+                "seconds": round(seconds, 3),
                 "ended": "done" if whole else str(outcome.status),
                 "why": None if whole else outcome.why[:MAX_TEXT],
             }

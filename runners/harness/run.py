@@ -64,8 +64,9 @@ def _launches(
         outcome = Outcome(Status.ERROR, str(error))
     for number, planned in enumerate(plan.launches, 1):
         if outcome is not None or stop.requested:
-            recorder.missing(number, CANCELLED if outcome is None else outcome)
+            recorder.ended(number, CANCELLED if outcome is None else outcome)
             continue
+        start = time.monotonic()
         events = folder / f"launch-{number}.jsonl"
         ended = launch(
             _command(plan, planned.repeats, python, events),
@@ -78,7 +79,7 @@ def _launches(
             stop=stop,
             on_event=lambda event, number=number: recorder.repeat(number, event),  # type: ignore[misc]
         )
-        recorder.missing(number, ended)
+        recorder.ended(number, ended, time.monotonic() - start)
 
 
 def _command(plan: RerunPlan, repeats: int, python: Path, events: Path) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import functools
 import importlib
 import importlib.util
@@ -22,6 +23,7 @@ import inspect
 import json
 import math
 import re
+import signal
 import sys
 import time
 import types
@@ -314,6 +316,12 @@ def describe(error: BaseException) -> str:
     return line if isinstance(error, Refused) else f"{type(error).__name__}: {line}"
 
 
+def end_with_parent() -> None:
+    """Linux: a harness that is killed takes this process with it (PR_SET_PDEATHSIG)."""
+    with contextlib.suppress(Exception):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measures one KL test method; see the top of this file.")
     parser.add_argument("--test", required=True)
@@ -321,6 +329,7 @@ def main() -> int:
     parser.add_argument("--compare")
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
+    end_with_parent()
     if sys.path and Path(sys.path[0]) == Path(__file__).resolve().parent:
         del sys.path[0]  # where this file lies is no part of the project
     sys.path.insert(0, str(Path(options.test.partition("::")[0]).resolve().parent))

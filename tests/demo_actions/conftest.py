@@ -132,7 +132,7 @@ def git(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """Bare: main has two commits (value.txt is `one`, then `two`); branch `topic` and tag `v1` are the first."""
+    """Bare. main: two commits, value.txt `one`, then `two`; branch `topic` and tag `v1` are the first."""
     tree = tmp_path_factory.mktemp("source")
     git("init", "--quiet", "--initial-branch=main", cwd=tree)
     commits = []

@@ -431,10 +431,3 @@ def test_the_event_and_the_pull_request_are_there_for_steps(world: World) -> Non
     )
     assert f"{'f' * 40} topic main" in world.record.lines(1)
     assert "1" in world.record.lines(1)
-
-
-def test_a_record_of_threads_can_tell(repository: tuple[Path, str, str], tmp_path: Path) -> None:
-    """The check in the fixture would see a call back from this thread."""
-    record = Record()
-    record.on_started(1, Runner(1, "x", ()))
-    assert len(record.threads) == 1

@@ -45,11 +45,13 @@ class Slicer:
                 self.defs[name] = self.schema(self.resolve(node))
             return {"$ref": f"urn:github#/$defs/{name}"}
         out: Json = {key: node[key] for key in node if key in _KEPT}
+        if out.get("format") == "email":
+            del out["format"]  # the addresses of GitHub's own bots, 1+name[bot]@..., are not valid ones
         if "type" in node:
             out["type"] = node["type"]
-        for key in ("anyOf", "oneOf", "allOf"):
-            if key in node:
-                out[key] = [self.schema(item) for item in node[key]]
+        for key, kept in (("anyOf", "anyOf"), ("oneOf", "anyOf"), ("allOf", "allOf")):
+            if key in node:  # alternatives of GitHub's `oneOf` overlap: its errors match several
+                out[kept] = [self.schema(item) for item in node[key]]
         if "not" in node:
             out["not"] = self.schema(node["not"])
         if "items" in node:
@@ -79,13 +81,11 @@ class Slicer:
     def response(self, node: Json) -> Json | None:
         """None: no body, or one that is not JSON."""
         content = self.resolve(node).get("content", {})
-        schemas = {
-            json.dumps(self.schema(c["schema"]), sort_keys=True) for t, c in content.items() if "json" in t
-        }
-        schemas |= {json.dumps(self.schema(c["schema"])) for t, c in content.items() if "object" in t}
-        if not schemas:
+        media = [item for kind, item in content.items() if "json" in kind or "object" in kind]
+        texts = {json.dumps(self.schema(item["schema"]), sort_keys=True) for item in media}
+        if not texts:
             return None
-        found = [json.loads(text) for text in sorted(schemas)]
+        found = [json.loads(text) for text in sorted(texts)]
         return found[0] if len(found) == 1 else {"anyOf": found}
 
     def hook(self, name: str) -> Json:

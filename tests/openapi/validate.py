@@ -1,4 +1,4 @@
-"""Does a request and its answer keep to GitHub's published description? Pure: strings out, no I/O but the slice.
+"""Does a request and its answer keep to GitHub's published description? Pure but for reading the slice.
 
 A violation is an undocumented path, query parameter, body field, status or answer field, or a value that
 does not match its schema. `[]` means the exchange is as documented.
@@ -77,7 +77,7 @@ def check(
     status: int,
     response_body: object,
 ) -> list[str]:
-    """`request_body` and `response_body` are parsed JSON, None for an empty one, RAW for one that is not JSON."""
+    """Bodies are parsed JSON, None for an empty one, RAW for one that is not JSON."""
     matches = [op for op in _operations() if op.method == method and op.pattern.fullmatch(path)]
     if not matches:
         return [f"{method} {path}: undocumented path"]

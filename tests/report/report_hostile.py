@@ -110,6 +110,12 @@ def words_outside_code(text: str) -> str:
     return "".join(found)
 
 
+def shown(text: str) -> str:
+    """The words a reader sees."""
+    children = [child for token in _RENDERER.parse(text) for child in token.children or []]
+    return "".join(c.content for c in children if c.type in ("text", "text_special", "code_inline"))
+
+
 def html_in(text: str) -> set[str]:
     found = set()
     for token in _RENDERER.parse(text):

@@ -29,7 +29,7 @@ def test_the_order_is_verdict_next_numbers_reasons_runs_picture_details():
             "**Head over base:** ×1.01 (0.88–1.16, 95 % confidence)",
             "**Why:** head and base exceed 0.003 alike",
             "**Why not:**",
-            "**Could be wrong if:** there is a shift of head below ×1.25 or a fault too rare to show",
+            "**Could be wrong if:** there is a shift of head below ×1.25, or a fault too rare to show",
             "**Proposed bound:** 0.003 → 0.005 (looser, +67 %)",
             "**Runs:** 16 of 16 planned · 1 round",
             "```mermaid",
@@ -123,6 +123,13 @@ def test_noise_without_a_pull_request_says_why_there_is_none():
     case = replace(CASE, proposal_pull=None, no_pull_because="The mode of this repository is comment.")
     text = comment.result(case, NOISE)
     assert "no pull request is open for it. The mode of this repository is comment." in text and "✅" in text
+
+
+def test_noise_without_history_says_what_only_history_would_show():
+    shared = "an older fault that head and base share (no history yet)"
+    assert shared in comment.result(CASE, NOISE)
+    known = replace(NOISE.numbers, runs={**NOISE.numbers.runs, "history": Runs(60, 0)})
+    assert shared not in comment.result(CASE, replace(NOISE, numbers=known))
 
 
 def test_the_red_job_is_shown_but_not_counted():

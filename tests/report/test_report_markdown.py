@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_hostile import OWN_HTML, hostile, html_in, is_inert, shape
+from report_hostile import OWN_HTML, hostile, html_in, is_inert, shape, shown
 
 from bot.report.markdown import (
     capped,
@@ -13,6 +13,7 @@ from bot.report.markdown import (
     one_line,
     prose,
     row,
+    sentence,
     short,
     stacked,
     table,
@@ -38,6 +39,11 @@ def test_prose_defuses_what_would_act():
     )
 
 
+def test_a_sentence_begins_and_ends_as_one():
+    assert sentence("the next step, 0.005") == "The next step, 0.005."
+    assert sentence("Done.") == "Done." and sentence("") == ""
+
+
 @given(hostile)
 def test_one_cell_stays_one_cell(text):
     page = table(("a", "b"), [row(code(text), prose(text))])
@@ -50,6 +56,12 @@ def test_a_paragraph_stays_one_paragraph_of_plain_words(text):
     assert shape(prose(text)) == ["paragraph_open", "paragraph_close"]
     assert shape(code(text)) == ["paragraph_open", "code", "paragraph_close"]
     assert is_inert(prose(text)) and is_inert(code(text))
+
+
+@given(hostile)
+def test_what_is_shown_is_what_was_there(text):
+    assert shown(prose(text)).replace("\u200b", "") == one_line(text)
+    assert shown(code(text)) == one_line(text)
 
 
 @given(st.text(max_size=40))
@@ -80,9 +92,9 @@ def test_only_plain_http_addresses_become_links(url):
 
 
 def test_a_link_cannot_be_left_early():
-    made = link("job", "https://a.example/x)(y|z `q` [w]")
-    assert "link_open" not in shape(made)  # holds a backtick, so it is shown as code
     assert link("job", "https://a.example/x)y|z") == "[job](https://a.example/x%29y%7Cz)"
+    made = link("job", "https://a.example/x)(y|z `q` [w] <b>")
+    assert shape(table(("a",), [row(made)])) == shape(table(("a",), [row("[x](https://a.example)")]))
 
 
 def test_titles_and_messages_mention_nobody():
@@ -126,6 +138,11 @@ def test_marker_round_trip(key):
     assert find_marker(text) == key
     assert find_marker(text, BUMP) is None
     assert shape(text)[0] == "comment" and "--" not in text.splitlines()[0][4:-3]
+
+
+def test_a_key_of_any_length_gives_a_short_marker_of_its_own():
+    first, second = marker(COMMENT, "k" * 100_000 + "1"), marker(COMMENT, "k" * 100_000 + "2")
+    assert len(first) < 200 and first != second and find_marker(first).startswith("sha256:")
 
 
 def test_a_marker_counts_at_the_beginning_only():

@@ -99,6 +99,7 @@ def test_percent(rate, text):
         (0.00001, 0.03, "<0.01–3 %"),
         (0.63, 0.9999, "63–99.9 %"),
         (0.63, 1.0, "63–100 %"),
+        (1e-7, 2e-5, "under 0.01 %"),
     ],
 )
 def test_percent_interval(low, high, text):
@@ -108,5 +109,5 @@ def test_percent_interval(low, high, text):
 def test_rates_ratios_and_minutes():
     assert exceeded(Exceedance(6, 100, 0.06, 0.0223, 0.1260)) == "6/100 (2.2–12.6 %)"
     assert ratio_interval(Ratio(1.02, 0.95, 1.09, 0.95, "")) == "1.02 (0.95–1.09, 95 % confidence)"
-    assert (times(1.002), times(0.9991), times(1.0)) == ("1.002", "0.9991", "1.00")
+    assert (times(1.002), times(0.9991), times(1.0)) == ("1.002", "0.999", "1.00")
     assert (minutes(0.25), minutes(42.0), minutes(126)) == ("0.25 min", "42 min", "2.1 h")

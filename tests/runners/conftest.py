@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -186,6 +187,15 @@ def until(condition: Callable[[], bool], seconds: float = 15) -> None:
         time.sleep(0.02)
 
 
+def command_lines() -> str:
+    """Those of every process on this machine, one a line."""
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return "\n".join(lines)
+
+
 @pytest.fixture
 def helpers():
     """What test modules use of this file (test folders are not packages)."""
@@ -193,6 +203,7 @@ def helpers():
     class Helpers:
         plan = staticmethod(make_plan)
         until = staticmethod(until)
+        command_lines = staticmethod(command_lines)
         kit = KIT
 
     return Helpers

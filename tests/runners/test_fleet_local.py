@@ -11,7 +11,10 @@ from runners.fleets import LocalFleet, State, Ticket
 
 
 @pytest.fixture
-def fleet(project, tmp_path):
+def fleet(project, tmp_path, monkeypatch):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     one = LocalFleet(project.path, tmp_path / "work")
     tickets: list[Ticket] = []
     dispatch = one.dispatch
@@ -84,9 +87,11 @@ def test_a_killed_harness_is_lost_and_its_readings_are_kept(project, fleet, help
     ticket = fleet.dispatch(plan)
     helpers.until(lambda: fleet.progress(ticket).done == 1)
     folder = fleet._folder(ticket)
+    assert str(project.path.parent / "tmp") in helpers.command_lines()
     os.kill(int((folder / "harness.pid").read_text()), signal.SIGKILL)
     assert fleet.wait(ticket, 20)
     assert fleet.progress(ticket).state is State.LOST
+    helpers.until(lambda: str(project.path.parent / "tmp") not in helpers.command_lines())
     collected = fleet.collect(ticket)
     assert [r.status for r in collected.readings] == ["ok", "lost"]
     assert collected.missing is not None and "did not come to its end" in collected.missing

@@ -137,7 +137,7 @@ def demo(truth: str, seed: int) -> World:
     """The reference test of the demo: bound 0.003, sibling 0.005, log-sd of the mean 0.2 to 0.3."""
     rng = np.random.default_rng([seed, 7])
     healthy = {
-        "prompt_sd": float(rng.uniform(0.55, 0.86)),
+        "prompt_sd": float(rng.uniform(0.52, 0.74)),
         "exceedance": float(rng.uniform(0.03, 0.08)),
         "siblings": (0.005,),
         "seed": seed,

@@ -14,7 +14,7 @@ import pytest
 import requests
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
-from waitress.server import create_server
+from waitress import create_server
 
 from bot.store import Delivery, Store, open_database
 from bot.triage.intake import Intake, Outcome

@@ -162,8 +162,8 @@ def _defaults(fields: _Fields, shell: str | None, directory: str | None) -> tupl
 def _triggers(value: object) -> tuple[dict[str, Trigger], dict[str, Input]]:
     if isinstance(value, str | list):
         value = dict.fromkeys(_list(value, "on of the workflow"))
+    _require(bool(value), "the workflow has no on")
     events = _Fields(value, "on of the workflow")
-    _require(bool(events.keys()), "the workflow has no on")
     triggers: dict[str, Trigger] = {}
     inputs: dict[str, Input] = {}
     for event in events.keys():  # noqa: SIM118 (not a dict)

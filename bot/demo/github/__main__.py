@@ -7,6 +7,7 @@ it prints one line of JSON, {"url": ...}; SIGTERM ends it and every job.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import shutil
@@ -43,10 +44,8 @@ def main(arguments: list[str] | None = None, prepare: Callable[[Flask], object] 
     signal.signal(signal.SIGTERM, _interrupt)
     with server:
         print(json.dumps({"url": server.url}), flush=True)
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             server.wait()
-        except KeyboardInterrupt:
-            pass
     return 0
 
 

@@ -141,7 +141,7 @@ def page(items: Sequence[T], shape: Callable[[T], Json], wrap: str | None = None
     last = max(-(-len(items) // per_page), 1)
     chosen = [shape(item) for item in items[(number - 1) * per_page : number * per_page]]
     answer = jsonify(chosen if wrap is None else {"total_count": len(items), wrap: chosen})
-    targets = {}
+    targets: dict[str, int] = {}
     if number > 1:
         targets |= {"prev": min(number - 1, last), "first": 1}
     if number < last:

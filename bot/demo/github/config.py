@@ -69,7 +69,7 @@ class DemoConfig(_Strict):
     hook: DemoHook | None = None
     runners: tuple[DemoRunner, ...] = (DemoRunner(),)
     installation_token_ttl_s: float = 3600
-    blob_ttl_s: float = 60
+    blob_ttl_s: int = 60
     """How long a link to a log or an artifact works."""
 
     @property

@@ -56,7 +56,7 @@ def _counts(data: bytes) -> Iterator[tuple[int, int]]:
     for line in words:
         if not line:
             continue
-        added, removed, path = line.split("\t")
+        added, removed, path = line.split("\t", 2)
         if not path:  # a rename: the two names follow
             next(words)
             next(words)

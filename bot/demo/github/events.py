@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bot.demo.github.git import ZERO, Commit, GitError
 from bot.demo.github.diff import diff
+from bot.demo.github.git import ZERO, Commit, GitError
 from bot.demo.github.shapes_actions import job as job_shape
 from bot.demo.github.shapes_actions import run as run_shape
 from bot.demo.github.shapes_actions import simple_commit, workflow
 from bot.demo.github.shapes_pulls import check_run, comment, issue, pull_full
-from bot.demo.github.shapes_repo import BORN, INSTALLATION_ID, full_repository, user
+from bot.demo.github.shapes_repo import BORN, INSTALLATION_ID, repository, user
 from bot.demo.github.state import CheckRun, Comment, Job, Json, Pull, Run, User
 from bot.demo.github.world import World, node_id, quoted
 
@@ -20,7 +20,7 @@ def emit(w: World, event: str, action: str | None, sender: User, parts: Json) ->
     payload = {
         **({"action": action} if action else {}),
         **parts,
-        "repository": full_repository(w, None),
+        "repository": repository(w),
         "organization": _organization(w),
         "sender": user(w, sender),
         "installation": {"id": INSTALLATION_ID, "node_id": node_id("Integration", INSTALLATION_ID)},

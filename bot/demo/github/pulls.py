@@ -44,7 +44,7 @@ def open_pull(
         raise _refused(message)
     number, moment = w.state.next_id("number"), now()
     pull = Pull(
-        id=w.state.next_id("pull_id"),
+        id=w.state.next_id("pull"),
         number=number,
         user=who,
         title=title,

@@ -96,10 +96,9 @@ def _decoded(text: str) -> bytes:
 
 
 def _may_change_workflows(path: str) -> None:
-    who = caller()
-    if who.installation is not None and path.startswith(".github/workflows/"):
-        if "workflows" not in who.installation.permissions:
-            raise ApiError(403, "Resource not accessible by integration")
+    token = caller().installation
+    if token and path.startswith(".github/workflows/") and "workflows" not in token.permissions:
+        raise ApiError(403, "Resource not accessible by integration")
 
 
 def people(w: World, data: Json, who: User) -> tuple[Person, Person]:

@@ -8,7 +8,7 @@ import binascii
 from flask import Blueprint, jsonify, request
 from flask.typing import ResponseReturnValue
 
-from bot.demo.github.api import actor, body, field, needs, page, sha_field
+from bot.demo.github.api import actor, body, field, needs, sha_field
 from bot.demo.github.errors import ApiError, not_found
 from bot.demo.github.git import ZERO, GitError, TreeChange, safe_path
 from bot.demo.github.moves import move

@@ -9,8 +9,16 @@ from bot.demo.github import shapes_git, shapes_pulls
 from bot.demo.github.api import ROLES, body, caller, field, needs, page, rate_limit, role_of
 from bot.demo.github.diff import diff
 from bot.demo.github.errors import ApiError, not_found
-from bot.demo.github.shapes_repo import INSTALLATION_ID, app, full_repository, installation, permission
-from bot.demo.github.shapes_repo import profile, repository, stamp
+from bot.demo.github.shapes_repo import (
+    INSTALLATION_ID,
+    app,
+    full_repository,
+    installation,
+    permission,
+    profile,
+    repository,
+    stamp,
+)
 from bot.demo.github.state import Json
 from bot.demo.github.world import World, quoted, the_world
 
@@ -177,12 +185,6 @@ def repository_installation(owner: str, repo: str) -> ResponseReturnValue:
 def get_app() -> ResponseReturnValue:
     w = _the_app()
     return jsonify({**app(w), "installations_count": 1})
-
-
-@accounts.get("/app/installations")
-def list_installations() -> ResponseReturnValue:
-    w = _the_app()
-    return page([None], lambda _: installation(w))
 
 
 @accounts.get("/app/installations/<int:number>")

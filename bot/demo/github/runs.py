@@ -5,11 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from bot.demo.actions.expressions import interpolate
-from bot.demo.actions.grammar import ExpressionError
-from bot.demo.actions.inputs import resolve_inputs, typed_inputs, validate_inputs
-from bot.demo.actions.workflow import UnsupportedWorkflow, parse_workflow
+from bot.demo.actions import (
+    ExpressionError,
+    UnsupportedWorkflow,
+    interpolate,
+    parse_workflow,
+    resolve_inputs,
+    typed_inputs,
+    validate_inputs,
+)
 from bot.demo.executor import JobSpec
 from bot.demo.github import events
 from bot.demo.github.errors import ApiError, not_found
@@ -172,7 +178,7 @@ def add_run(
     return run, job
 
 
-def _contexts(w: World, file: WorkflowFile, why: Occasion, run_id: int, number: int) -> dict[str, object]:
+def _contexts(w: World, file: WorkflowFile, why: Occasion, run_id: int, number: int) -> dict[str, Any]:
     github = {
         "event_name": why.event,
         "event": why.payload,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import waitress
+import waitress  # type: ignore[import-untyped]
 from flask import Flask
 from waitress import wasyncore
 
@@ -18,7 +18,7 @@ from bot.demo.github.world import World, world_of
 
 HOST = "127.0.0.1"
 THREADS = 8
-_TICK_S = 0.2
+_TICK_S = 1.0
 
 
 class Server:
@@ -73,6 +73,7 @@ class Server:
         self._executor.close()
         self.world.hooks.close()
         self._stopping.set()
+        self._server.pull_trigger()
         self._thread.join()
 
     def __enter__(self) -> Server:

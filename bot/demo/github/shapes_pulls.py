@@ -163,7 +163,6 @@ def issue(w: World, pull: Pull) -> Json:
         "created_at": stamp(pull.created_at),
         "updated_at": stamp(pull.updated_at),
         "closed_at": when(pull.closed_at),
-        "closed_by": None,
         "author_association": association(w, pull.user),
         "draft": pull.draft,
         "pull_request": {

@@ -150,10 +150,24 @@ class Artifact:
     created_at: datetime
 
 
+# Counters start far apart, so that an id of the wrong kind is never a valid one by chance.
+STARTS = {
+    "user": 1_001,
+    "number": 1,
+    "label": 7_400_001,
+    "workflow": 140_000_001,
+    "reaction": 310_000_001,
+    "pull": 1_900_000_001,
+    "comment": 2_800_000_001,
+    "artifact": 3_600_000_001,
+    "run": 17_200_000_001,
+    "suite": 30_500_000_001,
+    "check": 48_100_000_001,
+}
+
+
 @dataclass
 class State:
-    """Counters start far apart, so that an id of the wrong kind is never a valid one by chance."""
-
     users: dict[str, User] = field(default_factory=dict)
     pulls: dict[int, Pull] = field(default_factory=dict)
     comments: dict[int, Comment] = field(default_factory=dict)
@@ -169,14 +183,8 @@ class State:
     """One check suite for each (app, commit)."""
     _ids: dict[str, Iterator[int]] = field(default_factory=dict)
 
-    STARTS = {  # noqa: RUF012 - a constant, not a field
-        "user": 1_001, "pull_id": 1_900_000_001, "number": 1, "comment": 2_800_000_001, "reaction": 310_000_001,
-        "label": 7_400_000_001, "suite": 30_500_000_001, "workflow": 140_000_001, "run": 17_200_000_001,
-        "check": 48_100_000_001, "artifact": 3_600_000_001,
-    }  # fmt: skip
-
     def next_id(self, kind: str) -> int:
-        return next(self._ids.setdefault(kind, itertools.count(self.STARTS[kind])))
+        return next(self._ids.setdefault(kind, itertools.count(STARTS[kind])))
 
     def user(self, login: str, type_: str = "User") -> User:
         """The user with this login, made on first sight."""

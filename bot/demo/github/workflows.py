@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.demo.actions.model import Workflow as Parsed
-from bot.demo.actions.workflow import UnsupportedWorkflow, parse_workflow
+from bot.demo.actions import UnsupportedWorkflow, parse_workflow
+from bot.demo.actions import Workflow as Parsed
 from bot.demo.github.git import GitError
 from bot.demo.github.state import Workflow, now
 from bot.demo.github.world import World

@@ -1,4 +1,4 @@
-"""Everything one running stand-in consists of, handed to each part: config, git, memory, webhooks, executor."""
+"""Everything one running stand-in consists of: config, git, memory, webhooks, executor."""
 
 from __future__ import annotations
 
