@@ -11,6 +11,7 @@ import errno
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,9 @@ def decide(readings: str, threshold: float | None, siblings: str, as_json: bool)
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         click.echo(
-            verdict_text(verdict, evidence.readings, width=min(click.get_terminal_width(), 100), color=color)
+            verdict_text(
+                verdict, evidence.readings, width=min(shutil.get_terminal_size().columns, 100), color=color
+            )
         )
     if verdict.kind in (VerdictKind.INCONCLUSIVE, VerdictKind.INFRA, VerdictKind.REFUSED):
         sys.exit(2)

@@ -109,8 +109,10 @@ class _Walk:
 
     def _scalar(self, node: yaml.ScalarNode, location: Location) -> object:
         text, kind = node.value, node.tag.removeprefix("tag:yaml.org,2002:")
+        if kind != "str" and (node.style is not None or kind not in _KINDS):
+            return self._refuse(node, f"the tag {node.tag!r} is not used here")
         if node.style is not None:
-            return text if kind == "str" else self._refuse(node, f"the tag {node.tag!r} is not used here")
+            return text
         if text in ("true", "false"):
             return text == "true"
         if text in ("", "null", "~"):
@@ -120,7 +122,7 @@ class _Walk:
         if _FLOAT.fullmatch(text):
             return float(text)
         if kind != "str" and location not in _MEANT_AS_TEXT:
-            self._refuse(node, f"{text!r} reads as {_KINDS.get(kind, kind)} in YAML 1.1: put it in quotes")
+            self._refuse(node, f"{text!r} reads as {_KINDS[kind]} in YAML 1.1: put it in quotes")
         return text
 
     def _refuse(self, node: yaml.Node, message: str) -> object:

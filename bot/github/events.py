@@ -78,7 +78,7 @@ def parse(name: str, payload: Mapping[str, Any]) -> Event:
             return _workflow_run(payload)
         if name == "issue_comment":
             return _issue_comment(payload)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         return Ignored(f"{name}: payload lacks what is needed ({type(error).__name__}: {error})"[:200])
     return Ignored(f"{name}: nothing to do")
 

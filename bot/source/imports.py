@@ -12,32 +12,30 @@ from bot.source.tree import statements, text
 SOURCE_ROOTS: Final = ("", "python", "src")
 
 
-def imported_from(root: Node, path: str, name: str) -> list[str]:
-    """Paths to try, likeliest first, for the module that `name` ('Base' or 'module.Base') comes from."""
+def imported_from(root: Node, path: str, name: str) -> tuple[str, list[str]]:
+    """The name that `name` ('Base' or 'module.Base') has in its own module, and the paths to try for that
+    module, likeliest first; no paths if it is not imported."""
     head, _, attribute = name.partition(".")
     for statement in statements(root):
-        if statement.type == "import_from_statement" and not attribute:
-            module = text(statement.child_by_field_name("module_name"))
-            if any(_bound_name(n) == head for n in statement.children_by_field_name("name")):
-                return _paths(module, path)
-        if statement.type in ("import_statement", "import_from_statement") and attribute:
-            for imported in statement.children_by_field_name("name"):
-                if _bound_name(imported) == head:
-                    module = _full_name(imported)
-                    if statement.type == "import_from_statement":
-                        module = f"{text(statement.child_by_field_name('module_name'))}.{module}"
-                    return _paths(module, path)
-    return []
+        if statement.type not in ("import_statement", "import_from_statement"):
+            continue
+        module = text(statement.child_by_field_name("module_name"))
+        for imported in statement.children_by_field_name("name"):
+            original, bound = _names(imported)
+            if bound != head:
+                continue
+            if not attribute and module:
+                return original, _paths(module, path)
+            if attribute:
+                full = f"{module}{'' if module.endswith('.') else '.'}{original}" if module else original
+                return attribute.rpartition(".")[2], _paths(full, path)
+    return name, []
 
 
-def _bound_name(node: Node) -> str:
-    alias = node.child_by_field_name("alias")
-    return text(alias if alias is not None else node)
-
-
-def _full_name(node: Node) -> str:
-    name = node.child_by_field_name("name")
-    return text(name if name is not None else node)
+def _names(node: Node) -> tuple[str, str]:
+    """The imported name and the one it is bound to here."""
+    original, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
+    return text(original if original is not None else node), text(alias if alias is not None else node)
 
 
 def _paths(module: str, path: str) -> list[str]:

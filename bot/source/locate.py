@@ -22,7 +22,7 @@ ATTRIBUTES: Final = ("kl_threshold", "kl_div_thres")
 EXACT_GATE: Final = 1e-6
 
 PLAIN_NUMBER: Final = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
-_TEST: Final = re.compile(r"(?:.*::)?([^\W\d]\w*)(?:(?:\.|::)([^\W\d]\w*))?", re.DOTALL)
+_TEST: Final = re.compile(r"(?:.*?::)?([^\W\d]\w*)(?:(?:\.|::)([^\W\d]\w*))?", re.DOTALL)
 _DIRECTIONS: Final = ("_prefill", "_decode")
 
 
@@ -171,18 +171,16 @@ def _not_in_class(
                 return _inherited(cls, assignment, base.name, "")
     unread = []
     for name in table.foreign_bases(cls):
-        for module_path in imported_from(root, path, name):
-            data = read_file(module_path)
-            if data is None:
-                continue
-            other = ClassTable(module_classes(parse(data).root_node))
-            for base in other.with_bases(name.rpartition(".")[2]):
-                for assignment in base.assignments():
-                    if assignment.name in attributes:
-                        return _inherited(cls, assignment, base.name, f" of {shortened(module_path)}")
-            break
-        else:
+        origin, paths = imported_from(root, path, name)
+        found = next((p for p in paths if read_file(p) is not None), None)
+        if found is None:
             unread.append(name)
+            continue
+        other = ClassTable(module_classes(parse(read_file(found) or b"").root_node))
+        for base in other.with_bases(origin):
+            for assignment in base.assignments():
+                if assignment.name in attributes:
+                    return _inherited(cls, assignment, base.name, f" of {shortened(found)}")
     where = f"; its base {', '.join(unread[:3])} was not found in this tree" if unread else ""
     names = " or ".join(attributes)
     return Refusal(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from bot import __version__
 from bot.report.facts import Case, EvidenceLinks, PullLink, RedTest
@@ -49,7 +49,8 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
         evidence=EvidenceLinks(**evidence) if evidence else None,
         proposal_pull=PullLink(**proposal) if proposal else None,
         also_red=tuple(RedTest(test) for test in facts["also_red"]),
-        not_measured=_not_measured(reruns, facts.get("proposal_refusal")),
+        not_measured=tuple(f"Rerun {n}: {r.trouble}" for n, r in enumerate(reruns, 1) if r.trouble),
+        no_pull_because=facts.get("proposal_refusal"),
         declined_for_days=COOLING_DAYS,
     )
 
@@ -66,10 +67,5 @@ def _planned(rerun: Rerun) -> int:
     return RerunPlan.from_json(rerun.plan["json"]).planned
 
 
-def _named(values: object) -> tuple[str, ...]:
-    return tuple(sorted({str(value) for value in values if value}))  # type: ignore[attr-defined]
-
-
-def _not_measured(reruns: Sequence[Rerun], proposal_refusal: str | None) -> tuple[str, ...]:
-    said = [f"Rerun {number}: {rerun.trouble}." for number, rerun in enumerate(reruns, 1) if rerun.trouble]
-    return (*said, *([proposal_refusal] if proposal_refusal else []))
+def _named(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value}))

@@ -71,12 +71,18 @@ def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) ->
 
 
 def tree_path(printed: str, pack: Pack) -> str | None:
-    """The path inside the tree of a path as CI prints it: its longest tail that is a KL test of the pack."""
+    """The path inside the tree of a path as CI prints it, or None where the pack knows no such KL test.
+
+    CI prints absolute paths of the runner, or paths relative to a folder it changed into, as `cd test` does:
+    so it is the longest tail that is a KL test, alone or below the first folder of one of the pack's globs.
+    """
     parts = PurePosixPath(printed).parts
     if ".." in parts:
         return None
+    folders = ("", *sorted({f"{glob.split('/')[0]}/" for glob in pack.tests if "/" in glob}))
     tails = ("/".join(parts[start:]) for start in range(len(parts)))
-    return next((tail for tail in tails if not tail.startswith("/") and pack.is_test(tail)), None)
+    candidates = (folder + tail for tail in tails for folder in folders if not tail.startswith("/"))
+    return next((path for path in candidates if pack.is_test(path)), None)
 
 
 def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") -> str:

@@ -11,8 +11,9 @@ from bot.verdict.policy import Policy
 from bot.verdict.reading import Arm
 from bot.verdict.stats import look_number, normal_quantile
 
-POWER = 0.75
-"""Chance that the next look excludes the smallest shift where head equals base."""
+POWER, LAST_POWER = 0.75, 0.97
+"""Chance that the next look excludes the smallest shift where head equals base: modest while another look can
+follow (cheap on average), high at the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,9 @@ def first_plan(policy: Policy) -> Plan:
     return _plan(Mix(policy.first_launches, policy.first_repeats))
 
 
-def next_plan(case: Case) -> Plan | None:
-    """None when the looks or the GPU minutes are used up."""
+def next_plan(case: Case, *, double: bool = False) -> Plan | None:
+    """None when the looks or the GPU minutes are used up. `double`: the question is not the ratio but how
+    values spread, so the runs of head are doubled."""
     policy, evidence = case.policy, case.evidence
     left = policy.budget_minutes - case.spent_minutes
     launches = len({(r.arm, r.launch) for r in evidence.of(Arm.HEAD, Arm.BASE)})
@@ -41,13 +43,22 @@ def next_plan(case: Case) -> Plan | None:
         return None
     if not case.comparable:
         return _missing_arms(case, left)
-    affordable = [m for m in _mixes(policy) if m.minutes(policy) <= left and _advances(case, m)]
+    # Each batch ends at a look of its own, or the error spent on looks would not add up.
+    affordable = [
+        m for m in _mixes(policy) if m.minutes(policy) <= left and _look_after(case, m) > case.look
+    ]
     if not affordable:
         return None
-    enough = [mix for mix in affordable if _sd_after(case, mix) <= _sd_needed(case)]
+    enough = [mix for mix in affordable if _sd_after(case, mix) <= _sd_needed(case, _power(case, mix))]
+    if double:
+        enough = [mix for mix in affordable if mix.launches * mix.repeats >= evidence.head.n]
     if enough:
         return _plan(min(enough, key=lambda mix: (mix.minutes(policy), mix.repeats)))
     return _plan(min(affordable, key=lambda mix: (_sd_after(case, mix), mix.minutes(policy))))
+
+
+def _power(case: Case, mix: Mix) -> float:
+    return LAST_POWER if _look_after(case, mix) == case.policy.max_looks else POWER
 
 
 def runs_needed(case: Case) -> int | None:
@@ -56,7 +67,7 @@ def runs_needed(case: Case) -> int | None:
         return None
     for launches in range(2, 65):
         for repeats in (4, 8, 16):
-            if _sd_after(case, Mix(launches, repeats)) <= _sd_needed(case):
+            if _sd_after(case, Mix(launches, repeats)) <= _sd_needed(case, LAST_POWER):
                 return launches * repeats + min(case.evidence.head.n, case.evidence.base.n)
     return None
 
@@ -72,10 +83,9 @@ def _missing_arms(case: Case, left: float) -> Plan | None:
     return Plan(arms) if left >= policy.first_minutes / 2 * len(arms) else None
 
 
-def _advances(case: Case, mix: Mix) -> bool:
-    """Each batch ends at a look of its own, or the error spent on looks would not add up."""
+def _look_after(case: Case, mix: Mix) -> int:
     launches = case.evidence.head.launch_count + case.evidence.base.launch_count + 2 * mix.launches
-    return look_number(launches, case.policy.launches_per_look, case.policy.max_looks) > case.look
+    return look_number(launches, case.policy.launches_per_look, case.policy.max_looks)
 
 
 def _mixes(policy: Policy) -> list[Mix]:
@@ -86,9 +96,9 @@ def _plan(mix: Mix) -> Plan:
     return Plan({arm.value: ArmPlan(mix.launches, mix.repeats) for arm in (Arm.HEAD, Arm.BASE)})
 
 
-def _sd_needed(case: Case) -> float:
-    """The sd of the log ratio at which an equal head clears the smallest shift with chance POWER."""
-    steps = normal_quantile(1 - case.alpha_equal) + normal_quantile(POWER)
+def _sd_needed(case: Case, power: float) -> float:
+    """The sd of the log ratio at which an equal head clears the smallest shift with chance `power`."""
+    steps = normal_quantile(1 - case.alpha_equal) + normal_quantile(power)
     return math.log(case.policy.smallest_shift) / steps
 
 

@@ -52,7 +52,7 @@ class Policy:
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test reaches
     # odds of 200 with chance <= 0.5 %, at any number of looks. A bump needs the odds against it.
     fault_odds: float = 200.0
-    fault_excluded: float = 0.4
+    fault_excluded: float = 0.3
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.

@@ -37,7 +37,7 @@ def power(case: Case) -> Finding:
         return _ask(case, "shift_not_excluded", f"head may still be up to × {worst:.2f} worse than base")
     doubt = _fault_doubt(case)
     if doubt:
-        return _ask(case, "fault_not_excluded", doubt)
+        return _ask(case, "fault_not_excluded", doubt, double=True)
     return Finding(f"head is at most × {high:.2f} of base")
 
 
@@ -49,10 +49,10 @@ def _fault_doubt(case: Case) -> str:
     return ""
 
 
-def _ask(case: Case, reason: str, why: str) -> Finding:
+def _ask(case: Case, reason: str, why: str, *, double: bool = False) -> Finding:
     """More runs while looks and budget last, else inconclusive with what it would take."""
     runs = f"{case.evidence.head.n} runs of head and {case.evidence.base.n} of base"
-    plan = next_plan(case)
+    plan = next_plan(case, double=double)
     if plan is not None:
         sentence = f"After {runs} {why}: more runs are asked for."
         return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence, next=plan)
@@ -69,7 +69,7 @@ def not_reproduced(case: Case) -> Finding:
     rate, _, high = case.exceedance_at_bound
     target, floor = case.policy.target_exceedance, case.policy.noise_exceedance
     if exceeded == 0 and rate < floor < high:
-        return _ask(case, "rare_or_noise", f"the bound may be exceeded in {rate:.1%} or in {high:.1%} of runs")
+        return _ask(case, "rare_or_noise", f"the bound may be exceeded in {rate:.1%} or in {high:.1%} of runs", double=True)
     if high > (floor if exceeded == 0 else target):
         return Finding(f"{exceeded} of {len(values)} reruns over the bound, model {rate:.2%}")
     if exceeded:
@@ -107,7 +107,7 @@ def noise(case: Case) -> Finding:
     offer = propose(case)
     if offer.proposal is None:
         if offer.more_runs:
-            return _ask(case, "bound_not_certain", offer.why_none)
+            return _ask(case, "bound_not_certain", offer.why_none, double=True)
         return _no_bump("no_bound_holds", offer.why_none)
     new, expected = offer.proposal.threshold, offer.proposal.exceedance
     head, base = case.evidence.head, case.evidence.base

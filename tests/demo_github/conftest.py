@@ -1,4 +1,4 @@
-"""One stand-in on a real socket over a real bare repository, talked to through PyGithub, checked throughout."""
+"""One stand-in on a real socket over a real bare repository, spoken to through PyGithub and checked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.demo_github.github_stage import Hand, Receiver, Stage, config, git, keys, seed
 from github import Auth, Github, GithubIntegration
 
 from bot.demo.github import Server
+from tests.demo_github.github_stage import Hand, Receiver, Stage, config, git, keys, seed
 from tests.openapi.watch import watch
 
 
@@ -51,7 +51,8 @@ def stage(tmp_path, seeded, pem, receiver):
         app = GithubIntegration(auth=Auth.AppAuth(1, private), **options)
         bot = app.get_repo_installation("acme", "tinyserve").get_github_for_installation()
         people = {
-            login: Github(auth=Auth.Token(person.token), **options) for login, person in settings.users.items()
+            login: Github(auth=Auth.Token(person.token), **options)
+            for login, person in settings.users.items()
         }
         yield Stage(server, hand, receiver, app, bot, people, private, options)
         assert server.world.hooks.settle(10)

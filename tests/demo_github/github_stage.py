@@ -64,7 +64,8 @@ def commit(git_dir: Path, branch: str, files: dict[str, str], message: str, pare
     """A commit whose tree is exactly `files`, made past the server, as a push would."""
     env = {"GIT_INDEX_FILE": str(git_dir / f"index-{os.getpid()}")}
     lines = [
-        f"100644 {git(git_dir, 'hash-object', '-w', '--stdin', data=text)}\t{path}\n" for path, text in files.items()
+        f"100644 {git(git_dir, 'hash-object', '-w', '--stdin', data=text)}\t{path}\n"
+        for path, text in files.items()
     ]
     run = {"env": {**os.environ, **env}, "check": True, "capture_output": True, "text": True}
     base = ["git", f"--git-dir={git_dir}"]
@@ -177,7 +178,9 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/webhook"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:

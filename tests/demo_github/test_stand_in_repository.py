@@ -6,7 +6,15 @@ import time
 import jwt
 import pytest
 import requests
-from github import Auth, Github, GithubException, GithubIntegration, InputGitTreeElement, UnknownObjectException
+from github import (
+    Auth,
+    Github,
+    GithubException,
+    GithubIntegration,
+    InputGitTreeElement,
+    UnknownObjectException,
+)
+
 from tests.demo_github.github_stage import FILE, TEXT, commit, git
 
 
@@ -61,7 +69,9 @@ def test_an_installation_token_expires(stage):
         update={"installation_token_ttl_s": -1}
     )
     token, _ = stage.server.world.tokens.new_installation_token(None)
-    answer = requests.get(f"{stage.url}/repos/acme/tinyserve", headers={"Authorization": f"token {token}"}, timeout=5)
+    answer = requests.get(
+        f"{stage.url}/repos/acme/tinyserve", headers={"Authorization": f"token {token}"}, timeout=5
+    )
     assert (answer.status_code, answer.json()["message"]) == (401, "Bad credentials")
 
 
@@ -200,7 +210,9 @@ def test_refs_are_made_once_and_move_forward(stage):
     again = stage_error(repo.create_git_ref, "refs/heads/kl-triage/bump/x", first)
     assert (again.status, again.data["message"]) == (422, "Reference already exists")
     assert repo.get_git_ref("heads/kl-triage/bump/x").object.sha == first
-    assert [ref.ref for ref in repo.get_git_matching_refs("heads/kl-triage/")] == ["refs/heads/kl-triage/bump/x"]
+    assert [ref.ref for ref in repo.get_git_matching_refs("heads/kl-triage/")] == [
+        "refs/heads/kl-triage/bump/x"
+    ]
     made.edit(main)
     backwards = stage_error(made.edit, feature)
     assert (backwards.status, backwards.data["message"]) == (422, "Update is not a fast forward")
@@ -266,7 +278,7 @@ def test_commits_one_and_the_history_of_a_path(stage):
     assert [(file.filename, file.status) for file in one.files] == [("README.md", "modified")]
     assert [item.commit.message for item in repo.get_commits()] == ["Say more", "First"]
     assert [item.commit.message for item in repo.get_commits(path=FILE)] == ["First"]
-    assert [item.sha for item in repo.get_commits(sha=main[:10], path="README.md")][0] == main
+    assert next(iter(repo.get_commits(sha=main[:10], path="README.md"))).sha == main
     assert status_of(lambda: list(repo.get_commits(sha="no-such"))) == 404
 
 
@@ -317,7 +329,9 @@ def test_lists_have_pages_with_links(stage):
 
 def test_an_app_token_is_not_accepted_by_the_repository(stage):
     token = Auth.AppAuth(1, stage.private_key).token
-    answer = requests.get(f"{stage.url}/repos/acme/tinyserve", headers={"Authorization": f"Bearer {token}"}, timeout=5)
+    answer = requests.get(
+        f"{stage.url}/repos/acme/tinyserve", headers={"Authorization": f"Bearer {token}"}, timeout=5
+    )
     assert answer.status_code == 401
 
 

@@ -112,6 +112,7 @@ def cut(document: Json, wanted: list[str]) -> Json:
             hooks[name] = slicer.hook(name)
         else:
             operations[line] = slicer.operation(method, name)
+    correct(operations)
     return {"operations": operations, "hooks": hooks, "$defs": dict(sorted(slicer.defs.items()))}
 
 
@@ -124,6 +125,15 @@ def main(arguments: list[str]) -> int:
     text = one_line_each(cut(document, wanted))
     (HERE / "github-slice.json").write_text(text, encoding="utf-8")
     return 0
+
+
+def correct(operations: Json) -> None:
+    """Where GitHub's prose documents more than its schema."""
+    labels = operations["POST /repos/{owner}/{repo}/issues/{issue_number}/labels"]["body"]["anyOf"]
+    labels.append(labels[0]["properties"]["labels"])  # "You can also pass an `array` of labels directly"
+    for operation in operations.values():
+        if "created" in operation["query"]:  # a date-time there, a range such as >=2026-01-01 in the guide
+            operation["query"]["created"] = {"type": "string"}
 
 
 def one_line_each(slice_: Json) -> str:

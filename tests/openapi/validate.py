@@ -27,6 +27,8 @@ RAW = object()
 GENERAL_ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503})
 ERROR = {"anyOf": [{"$ref": f"urn:github#/$defs/{n}"} for n in ("basic-error", "validation-error")]}
 MAX_LISTED = 20
+# Fields the description has for this payload's other actions and forgot for this one.
+HOOK_GAPS = {"workflow-run-in-progress": ("display_title", "user_view_type")}
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,9 @@ def check_hook(event: str, payload: Json) -> list[str]:
     schema = _slice()["hooks"].get(name)
     if schema is None:
         return [f"webhook {name}: not in the slice"]
-    return [f"webhook {name}: {problem}" for problem in _against(schema, payload, "payload")[:MAX_LISTED]]
+    gaps = tuple(f".{field} is undocumented" for field in HOOK_GAPS.get(name, ()))
+    problems = [problem for problem in _against(schema, payload, "payload") if not problem.endswith(gaps)]
+    return [f"webhook {name}: {problem}" for problem in problems[:MAX_LISTED]]
 
 
 def _query(spec: Json, query: Mapping[str, str]) -> Iterator[str]:

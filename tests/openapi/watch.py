@@ -32,7 +32,7 @@ def watch(app: Flask) -> list[str]:
     def show() -> ResponseReturnValue:
         return jsonify(violations)
 
-    app.after_request(after)
+    app.after_request_funcs[None].insert(0, after)  # the first one registered sees what is really sent
     app.add_url_rule("/_demo/violations", "control.violations", show)
     world_of(app).hooks.observers.append(lambda event, payload: note(check_hook(event, payload)))
     return violations

@@ -104,12 +104,8 @@ def test_two_checks_of_one_repeat_are_two_readings():
     ],
 )
 def test_a_reading_that_was_not_planned_refuses_the_whole(change, problem):
-    files = {"readings-head.jsonl": lines(record(repeat=2), record(**change))}
-    assert sentence(
-        files
-    ) == f"The artifact of the rerun was not used: readings-head.jsonl line 2: {problem}." or (
-        problem in sentence(files)
-    )
+    said = sentence({"readings-head.jsonl": lines(record(repeat=2), record(**change))})
+    assert said.startswith(f"The artifact of the rerun was not used: readings-head.jsonl line 2: {problem}")
 
 
 def test_more_readings_than_planned_are_refused():

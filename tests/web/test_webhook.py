@@ -14,7 +14,7 @@ import pytest
 import requests
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
-from waitress import create_server
+from waitress import create_server, wasyncore
 
 from bot.store import Delivery, Store, open_database
 from bot.triage.intake import Intake, Outcome
@@ -52,12 +52,20 @@ def server(tmp_path) -> Iterator[Server]:
     intake = CountingIntake(database)
     app = create_app(intake, Store(database), secret=SECRET)
     listener = socket.create_server(("127.0.0.1", 0))
-    wsgi = create_server(app, sockets=[listener], max_request_body_size=MAX_BODY + 1)
-    thread = threading.Thread(target=wsgi.run, daemon=True)
+    sockets: dict[int, object] = {}
+    create_server(app, map=sockets, sockets=[listener], max_request_body_size=MAX_BODY + 1)
+    stop = threading.Event()
+
+    def serve() -> None:
+        while not stop.is_set():
+            wasyncore.loop(timeout=0.1, count=1, map=sockets)
+
+    thread = threading.Thread(target=serve)
     thread.start()
     yield Server(f"http://127.0.0.1:{listener.getsockname()[1]}", database, intake)
-    wsgi.close()
-    thread.join(timeout=5)
+    stop.set()
+    thread.join()
+    wasyncore.close_all(map=sockets)
 
 
 def red_job(job_id: int = 7) -> dict[str, object]:

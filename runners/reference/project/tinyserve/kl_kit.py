@@ -30,7 +30,7 @@ class KLMixin:
 
     kl_threshold: float
     cache_hit_threshold: float
-    max_new_tokens = 64
+    max_new_tokens = 96
     offload = False
     engine: ClassVar[Engine]
 

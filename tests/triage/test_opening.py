@@ -1,0 +1,33 @@
+"""From a path as CI prints it to the path inside the tree."""
+
+import pytest
+
+from bot.triage.opening import investigation_id, tree_path
+from rules import load_named
+
+TEST = "test/registered/radix_cache/test_swa_radix_cache_kl.py"
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [TEST, f"/actions-runner/_work/sglang/sglang/{TEST}", "registered/radix_cache/test_swa_radix_cache_kl.py"],
+)
+def test_absolute_relative_and_cd_paths_are_one_file(printed):
+    assert tree_path(printed, load_named("sglang")) == TEST
+
+
+@pytest.mark.parametrize("printed", ["", "/", "setup.py", "/etc/passwd", f"../{TEST}", "test/../" + TEST])
+def test_what_is_no_kl_test_of_the_pack_is_none(printed):
+    assert tree_path(printed, load_named("sglang")) is None
+
+
+def test_an_investigation_is_named_by_repository_site_commit_and_command():
+    plain = investigation_id("acme/x", "a.py::T.kl_threshold", "a" * 40)
+    assert plain == investigation_id("Acme/X", "a.py::T.kl_threshold", "a" * 40)
+    others = [
+        investigation_id("acme/y", "a.py::T.kl_threshold", "a" * 40),
+        investigation_id("acme/x", "a.py::U.kl_threshold", "a" * 40),
+        investigation_id("acme/x", "a.py::T.kl_threshold", "b" * 40),
+        investigation_id("acme/x", "a.py::T.kl_threshold", "a" * 40, "c1"),
+    ]
+    assert len({plain, *others}) == 5
