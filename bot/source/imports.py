@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -39,6 +40,8 @@ def _names(node: Node) -> tuple[str, str]:
 
 
 def _paths(module: str, path: str) -> list[str]:
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return []
     folder = PurePosixPath(path).parent
     dots = len(module) - len(module.lstrip("."))
     parts = [part for part in module.lstrip(".").split(".") if part]

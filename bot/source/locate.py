@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tree_sitter import Node
 
-from bot.source.classes import ClassTable
-from bot.source.imports import imported_from
+from bot.source.lineage import Lineage, ReadFile, SourceFile, SourceTree
 from bot.source.objections import objection
 from bot.source.sentences import line_list, shortened
 from bot.source.site import Sibling, Site
-from bot.source.tree import MAX_BYTES, Assignment, ClassDef, descendants, module_classes, parse, text
+from bot.source.tree import MAX_BYTES, Assignment, ClassDef, descendants, parse, text
 from bot.verdict.answer import Refusal
-
-ReadFile = Callable[[str], bytes | None]
 
 ATTRIBUTES: Final = ("kl_threshold", "kl_div_thres")
 EXACT_GATE: Final = 1e-6
@@ -50,20 +47,20 @@ def locate(
     root = _parsed(path, data)
     if isinstance(root, Refusal):
         return root
-    classes = module_classes(root)
-    cls = _the_class(path, named[1], classes)
+    tree = SourceTree(read_file)
+    file = tree.add(path, root)
+    cls = _the_class(file, named[1])
     if isinstance(cls, Refusal):
         return cls
-    table = ClassTable(classes)
-    found = _the_assignment(path, cls, table, attributes)
-    if found is None:
-        return _not_in_class(path, cls, table, attributes, root, read_file)
+    lineage = tree.lineage(file, cls)
+    found = _the_assignment(lineage, attributes)
     if isinstance(found, Refusal):
         return found
-    site = _site(path, data, cls, found, table, named[2])
-    if isinstance(site, Refusal):
-        return site
-    return objection(root, cls, table, site, exact_gate) or site
+    spelled = _plain_number(cls, found)
+    if isinstance(spelled, Refusal):
+        return spelled
+    site = _site(data, file, cls, found.name, spelled, _governed(tree, file, cls, found.name, named[2]))
+    return objection(file, lineage, site, exact_gate) or site
 
 
 def _parsed(path: str, data: bytes) -> Node | Refusal:
@@ -81,72 +78,105 @@ def _parsed(path: str, data: bytes) -> Node | Refusal:
     return root
 
 
-def _the_class(path: str, name: str, classes: list[ClassDef]) -> ClassDef | Refusal:
-    named = [cls for cls in classes if cls.name == name]
+def _the_class(file: SourceFile, name: str) -> ClassDef | Refusal:
+    named = [cls for cls in file.table.classes if cls.name == name]
     if not named:
-        return Refusal(
-            "class_not_found", f"'{shortened(path)}' defines no class {name}; check the test's name."
-        )
+        sentence = f"'{shortened(file.path)}' defines no class {name}; check the test's name."
+        return Refusal("class_not_found", sentence)
     if len(named) > 1:
         lines = line_list([cls.line for cls in named])
         return Refusal("ambiguous", f"The class {name} is defined in lines {lines}; only one may stay.")
     return named[0]
 
 
-def _the_assignment(
-    path: str, cls: ClassDef, table: ClassTable, attributes: Sequence[str]
-) -> Assignment | Refusal | None:
-    """The one statement of the class that sets the bound; None if the class does not set it."""
-    for owner in (cls, *table.bases(cls)):
-        for assignment in owner.assignments():
+def _the_assignment(lineage: Lineage, attributes: Sequence[str]) -> Assignment | Refusal:
+    """The one statement of the class that sets the bound, or where else the bound comes from."""
+    cls = lineage.owners[0].cls
+    for owner in lineage.owners:
+        for assignment in owner.cls.assignments():
             if any(assignment.name.startswith(a + d) for a in attributes for d in _DIRECTIONS):
                 return Refusal(
                     "directional",
-                    f"{owner.name} sets {assignment.name}, a bound of one direction; such bounds are not "
+                    f"{owner.cls.name} has {assignment.name}, a bound of one direction; such bounds are not "
                     "supported yet, edit it by hand.",
                 )
     found = [a for a in cls.assignments() if a.name in attributes]
-    if not found:
-        return None
     if len(found) > 1:
         lines = line_list([a.statement.start_point.row + 1 for a in found])
         names = " and ".join(sorted({a.name for a in found}))
         return Refusal("ambiguous", f"{cls.name} sets {names} in lines {lines}; only one may set the bound.")
-    return found[0]
+    return found[0] if found else _set_elsewhere(lineage, attributes)
 
 
-def _site(
-    path: str, data: bytes, cls: ClassDef, found: Assignment, table: ClassTable, method: str | None
-) -> Site | Refusal:
+def _set_elsewhere(lineage: Lineage, attributes: Sequence[str]) -> Refusal:
+    cls, path = lineage.owners[0].cls, lineage.owners[0].path
+    for owner in lineage.owners[1:]:
+        for assignment in owner.cls.assignments():
+            if assignment.name in attributes:
+                line = assignment.statement.start_point.row + 1
+                where = "" if owner.path == path else f" of {shortened(owner.path)}"
+                return Refusal(
+                    "inherited",
+                    f"{cls.name} takes {assignment.name} from {owner.cls.name} (line {line}{where}), and "
+                    f"changing it there would move other tests; give {cls.name} a bound of its own.",
+                )
+    unread = [shortened(name) for name in lineage.unread[:3]]
+    where = f"; its base {', '.join(unread)} was not found in this tree" if unread else ""
+    sentence = f"{cls.name} sets no {' or '.join(attributes)}{where}; name its attribute in the rule pack."
+    return Refusal("bound_not_found", sentence)
+
+
+def _plain_number(cls: ClassDef, found: Assignment) -> Node | Refusal:
     right, line = found.right, found.statement.start_point.row + 1
-    spelling = text(right)
-    plain = right is not None and right.type in ("float", "integer") and PLAIN_NUMBER.fullmatch(spelling)
+    plain = right is not None and right.type in ("float", "integer") and PLAIN_NUMBER.fullmatch(text(right))
     if right is None or not plain or not found.direct:
         return Refusal(
             "computed",
             f"{cls.name}.{found.name} in line {line} is not set to a plain number in a statement of its own; "
             "edit it by hand.",
         )
-    row, start = right.start_point.row, right.start_byte
+    return right
+
+
+def _governed(
+    tree: SourceTree, file: SourceFile, cls: ClassDef, attribute: str, method: str | None
+) -> tuple[str, ...]:
+    """Every test of this file that reads the class's own bound, as far as the tree tells.
+
+    The failing test is one even where no file read defines its method; subclasses then have it too.
+    """
+    governed: list[str] = []
+    for user in file.table.users(cls, attribute):
+        methods = [name for owner in tree.lineage(file, user).owners for name in owner.cls.methods()]
+        if method is not None:
+            methods.append(method)
+        names = [f"{user.name}.{name}" for name in dict.fromkeys(methods)] or [user.name]
+        governed += [f"{file.path}::{name}" for name in names]
+    return tuple(governed)
+
+
+def _site(
+    data: bytes, file: SourceFile, cls: ClassDef, attribute: str, number: Node, governs: tuple[str, ...]
+) -> Site:
+    start, spelling = number.start_byte, text(number)
     line_start = data.rfind(b"\n", 0, start) + 1
     siblings = [
-        Sibling(path, other.name, value)
-        for other in table.classes
-        if other is not cls and (value := _plain_value(other, found.name)) is not None
+        Sibling(file.path, other.name, value)
+        for other in file.table.classes
+        if other is not cls and (value := _plain_value(other, attribute)) is not None
     ]
-    governs = [f"{path}::{name}" for name in table.governed(cls, found.name, method)]
     return Site(
-        path=path,
+        path=file.path,
         cls=cls.name,
-        attribute=found.name,
-        line=row + 1,
+        attribute=attribute,
+        line=number.start_point.row + 1,
         column=len(data[line_start:start].decode("utf-8").removeprefix("\ufeff")) + 1,
         start=start,
-        end=right.end_byte,
+        end=number.end_byte,
         spelling=spelling,
         value=float(spelling),
         scope="class",
-        governs=tuple(governs),
+        governs=governs,
         siblings=tuple(siblings),
     )
 
@@ -154,44 +184,3 @@ def _site(
 def _plain_value(cls: ClassDef, attribute: str) -> float | None:
     values = [text(a.right) for a in cls.assignments() if a.name == attribute and a.direct]
     return float(values[0]) if len(values) == 1 and PLAIN_NUMBER.fullmatch(values[0]) else None
-
-
-def _not_in_class(
-    path: str,
-    cls: ClassDef,
-    table: ClassTable,
-    attributes: Sequence[str],
-    root: Node,
-    read_file: ReadFile,
-) -> Refusal:
-    """Says where the class takes its bound from, as far as the files tell."""
-    for base in table.bases(cls):
-        for assignment in base.assignments():
-            if assignment.name in attributes:
-                return _inherited(cls, assignment, base.name, "")
-    unread = []
-    for name in table.foreign_bases(cls):
-        origin, paths = imported_from(root, path, name)
-        found = next((p for p in paths if read_file(p) is not None), None)
-        if found is None:
-            unread.append(name)
-            continue
-        other = ClassTable(module_classes(parse(read_file(found) or b"").root_node))
-        for base in other.with_bases(origin):
-            for assignment in base.assignments():
-                if assignment.name in attributes:
-                    return _inherited(cls, assignment, base.name, f" of {shortened(found)}")
-    where = f"; its base {', '.join(unread[:3])} was not found in this tree" if unread else ""
-    names = " or ".join(attributes)
-    return Refusal(
-        "bound_not_found", f"{cls.name} sets no {names}{where}; name the attribute in the rule pack."
-    )
-
-
-def _inherited(cls: ClassDef, assignment: Assignment, base: str, where: str) -> Refusal:
-    line = assignment.statement.start_point.row + 1
-    return Refusal(
-        "inherited",
-        f"{cls.name} takes {assignment.name} from {base} (line {line}{where}), and changing it there would "
-        f"move other tests; give {cls.name} a bound of its own.",
-    )

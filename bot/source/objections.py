@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Node
 
-from bot.source.classes import ClassTable
+from bot.source.lineage import Lineage, SourceFile
+from bot.source.sentences import shortened
 from bot.source.site import Site
-from bot.source.tree import ClassDef, descendants, text
+from bot.source.tree import descendants, text
 from bot.verdict.answer import Refusal
 
 _CACHE_OFF: Final = re.compile(r"(?:^|[\s'\"])--disable-radix-cache(?:$|[\s'\"=])")
 _BINDING: Final = ("assignment", "augmented_assignment", "for_statement")
 
 
-def objection(root: Node, cls: ClassDef, table: ClassTable, site: Site, exact_gate: float) -> Refusal | None:
+def objection(file: SourceFile, lineage: Lineage, site: Site, exact_gate: float) -> Refusal | None:
     """An exact gate; a test that compares nothing; a bound that is set or used elsewhere too."""
     name = f"{site.cls}.{site.attribute}"
     if site.value <= exact_gate:
@@ -24,12 +26,12 @@ def objection(root: Node, cls: ClassDef, table: ClassTable, site: Site, exact_ga
             "exact_gate",
             f"{name} is {site.spelling}: an exact gate, where any difference is a bug; it is never loosened.",
         )
-    if any(_cache_is_off(owner.body) for owner in (cls, *table.bases(cls))):
+    if any(_cache_is_off(owner.cls.body) for owner in lineage.owners):
         return Refusal(
             "vacuous",
             f"{site.cls} runs with --disable-radix-cache, so nothing is compared and its bound says nothing.",
         )
-    return _other_use(root, cls, table, site)
+    return _other_use(file, lineage, site)
 
 
 def _cache_is_off(body: Node) -> bool:
@@ -43,21 +45,38 @@ def _is_docstring(node: Node) -> bool:
     return node.parent is not None and node.parent.type == "expression_statement"
 
 
-def _other_use(root: Node, cls: ClassDef, table: ClassTable, site: Site) -> Refusal | None:
-    own = range(cls.node.start_byte, cls.node.end_byte)
-    family = {site.cls} | {other.name for other in (*table.bases(cls), *table.subclasses(cls))}
-    for node in descendants(root):
-        if node.type != "attribute" or text(node.child_by_field_name("attribute")) != site.attribute:
-            continue
-        holder, line = text(node.child_by_field_name("object")), node.start_point.row + 1
-        used = f"{holder}.{site.attribute}"
-        if _is_written(node) and (holder in family or table.encloses(node, family)):
-            sentence = f"{used} is set again in line {line}; only one statement may set the bound."
-            return Refusal("ambiguous", sentence)
-        if holder == cls.name and node.start_byte not in own:
-            sentence = f"{used} is also used in line {line}, outside its class; edit it by hand."
+def _other_use(file: SourceFile, lineage: Lineage, site: Site) -> Refusal | None:
+    cls = lineage.owners[0].cls
+    subclasses = file.table.subclasses(cls)
+    bodies = [(owner.path, owner.cls.node) for owner in lineage.owners]
+    bodies += [(file.path, sub.node) for sub in subclasses]
+    names = {text(body.child_by_field_name("name")) for _, body in bodies}
+    for path, body in bodies:
+        for node in _uses(body, site.attribute):
+            if _is_written(node):
+                return _set_again(node, path, file.path)
+    for node in _uses(file.root, site.attribute):
+        holder = text(node.child_by_field_name("object"))
+        if holder in names and _is_written(node):
+            return _set_again(node, file.path, file.path)
+        if holder == cls.name and not cls.node.start_byte <= node.start_byte < cls.node.end_byte:
+            line = node.start_point.row + 1
+            sentence = f"{text(node)} is also used in line {line}, outside its class; edit it by hand."
             return Refusal("shared", sentence)
     return None
+
+
+def _uses(node: Node, attribute: str) -> Iterator[Node]:
+    """`anything.attribute` below the node."""
+    for inner in descendants(node):
+        if inner.type == "attribute" and text(inner.child_by_field_name("attribute")) == attribute:
+            yield inner
+
+
+def _set_again(node: Node, path: str, own_path: str) -> Refusal:
+    where = f"line {node.start_point.row + 1}" + ("" if path == own_path else f" of {shortened(path)}")
+    sentence = f"{text(node)} is set again in {where}; only one statement may set the bound."
+    return Refusal("ambiguous", sentence)
 
 
 def _is_written(node: Node) -> bool:

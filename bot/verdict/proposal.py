@@ -53,7 +53,7 @@ def propose(case: Case) -> Offer:
             (c for c in rated if c.threshold <= _ceiling(case)), key=lambda c: c.threshold, default=first
         )
         target = case.policy.target_exceedance
-        unsure = last is not None and "expected" in last.why_not and last.exceedance.rate <= target / 2
+        unsure = last is not None and "expected" in last.why_not and last.exceedance.rate <= target
         why = f"at {last.threshold:g} {last.why_not}" if last else "no round step lies under the limits"
         return Offer(None, f"no bound passes the rules: {why}", unsure)
     sibling = chosen.threshold in case.evidence.context.siblings

@@ -104,6 +104,39 @@ class TestOwn(TestA):
     assert site.siblings == (Sibling(PATH, "TestOwn", 0.005),)
 
 
+def test_methods_of_a_kit_in_another_file():
+    text = "import unittest\nfrom pkg.kit import Kit\nclass TestA(Kit, unittest.TestCase):\n    kl_threshold = 0.003\n"
+    tree = {
+        PATH: text.encode(),
+        "pkg/kit.py": b"class Kit:\n    def test_p(self): ...\n    def test_q(self): ...\n",
+    }
+    asked = []
+
+    def read_file(path):
+        asked.append(path)
+        return tree.get(path)
+
+    site = locate(PATH, "TestA.test_q", read_file)
+    assert site.governs == (f"{PATH}::TestA.test_p", f"{PATH}::TestA.test_q")
+    assert asked == [PATH, "pkg/kit.py"]
+
+
+def test_a_kit_that_sets_the_bound_again():
+    kit = "class Kit:\n    def setUp(self):\n        self.kl_threshold = 1\n"
+    text = "from pkg.kit import Kit\nclass TestA(Kit):\n    kl_threshold = 0.003\n"
+    assert refusal_of(text, pkg__kit=kit) == (
+        "ambiguous",
+        "self.kl_threshold is set again in line 3 of pkg/kit.py; only one statement may set the bound.",
+    )
+
+
+def test_bases_that_import_each_other_end():
+    text = "from a import A\nclass TestA(A):\n    kl_threshold = 0.003\n"
+    assert site_of(text).line == 3
+    loop = {"a": "from b import B\nclass A(B): ...\n", "b": "from a import A\nclass B(A): ...\n"}
+    assert not isinstance(find(text, **loop), Refusal)
+
+
 def test_a_class_under_a_condition_is_found():
     assert site_of("if True:\n    class TestA:\n        kl_threshold = 0.003\n").line == 3
 

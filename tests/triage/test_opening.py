@@ -10,7 +10,7 @@ TEST = "test/registered/radix_cache/test_swa_radix_cache_kl.py"
 
 @pytest.mark.parametrize(
     "printed",
-    [TEST, f"/actions-runner/_work/sglang/sglang/{TEST}", "registered/radix_cache/test_swa_radix_cache_kl.py"],
+    [TEST, f"/actions-runner/_work/x/x/{TEST}", "registered/radix_cache/test_swa_radix_cache_kl.py"],
 )
 def test_absolute_relative_and_cd_paths_are_one_file(printed):
     assert tree_path(printed, load_named("sglang")) == TEST
