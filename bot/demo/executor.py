@@ -81,7 +81,11 @@ class ArtifactRefused(Exception):
 
 
 class JobEvents(Protocol):
-    """The server's side. Thread-safe; calls for one job come in order, `on_finished` last and once."""
+    """The server's side. Thread-safe; calls for one job come in order, `on_finished` last and once.
+
+    They wait for the server's lock, under which it calls `submit` and `cancel`: the executor holds no lock
+    of its own when it calls.
+    """
 
     def on_started(self, job_id: int, runner: Runner) -> None: ...
 

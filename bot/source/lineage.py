@@ -1,4 +1,4 @@
-"""A class and its bases, across the files of a tree. Files are read as text and only when a base asks for one."""
+"""A class and its bases, across the files of a tree; a file is read, as text, when a base asks for it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Node
@@ -11,7 +10,7 @@ from tree_sitter import Node
 from bot.source.lineage import Lineage, SourceFile
 from bot.source.sentences import shortened
 from bot.source.site import Site
-from bot.source.tree import descendants, text
+from bot.source.tree import attributes_below, descendants, text
 from bot.verdict.answer import Refusal
 
 _CACHE_OFF: Final = re.compile(r"(?:^|[\s'\"])--disable-radix-cache(?:$|[\s'\"=])")
@@ -66,11 +65,9 @@ def _other_use(file: SourceFile, lineage: Lineage, site: Site) -> Refusal | None
     return None
 
 
-def _uses(node: Node, attribute: str) -> Iterator[Node]:
-    """`anything.attribute` below the node."""
-    for inner in descendants(node):
-        if inner.type == "attribute" and text(inner.child_by_field_name("attribute")) == attribute:
-            yield inner
+def _uses(node: Node, attribute: str) -> list[Node]:
+    """`anything.attribute` below the node, in the order of the text."""
+    return [use for use in attributes_below(node) if text(use.child_by_field_name("attribute")) == attribute]
 
 
 def _set_again(node: Node, path: str, own_path: str) -> Refusal:

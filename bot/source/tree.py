@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 import tree_sitter_python
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 MAX_BYTES: Final = 4 << 20
 
@@ -49,6 +49,17 @@ def descendants(node: Node) -> Iterator[Node]:
         current = stack.pop()
         yield current
         stack.extend(reversed(current.children))
+
+
+@cache
+def _attribute_query() -> Query:
+    return Query(_language(), "(attribute) @found")
+
+
+def attributes_below(node: Node) -> list[Node]:
+    """Every `a.b` in the node, in the order of the text; faster than a walk over all nodes."""
+    found = QueryCursor(_attribute_query()).captures(node).get("found", [])
+    return sorted(found, key=lambda use: use.start_byte)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,8 @@ def _sites(svc: Services, run: RedRun) -> list[RedSite]:
 def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
     """At the failing commit: the source there is the truth about the bound."""
     path, _, name = printed.partition("::")
-    inside = tree_path(path, run.config.pack)
+    pack = run.config.pack
+    inside = tree_path(path, pack)
     if inside is None or "." not in name:
         sentence = "The log does not say which KL test of this repository went red."
         return printed, Refusal("file_not_found", sentence)
@@ -152,7 +153,7 @@ def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
     def read(wanted: str) -> bytes | None:
         return reads.file_at(run.repo, wanted, run.event["head_sha"])
 
-    return f"{inside}::{name}", locate(inside, name, read, run.config.pack.attributes)
+    return f"{inside}::{name}", locate(inside, name, read, pack.attributes, pack.exact_gate)
 
 
 def _investigation(run: RedRun, red: RedSite, suffix: str) -> Investigation:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from github.Repository import Repository
+
 from bot.github import reads, writes
 from bot.report import pull_request
+from bot.report.facts import Case
 from bot.source import Site, bump, locate
 from bot.store import Bump, Investigation
 from bot.store.tables import utcnow
@@ -23,85 +27,89 @@ LABEL: Final = "kl-triage"
 EXPIRES: Final = timedelta(days=90)
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The file before and after, at the commit of the default branch it was read from."""
+
+    path: str
+    site: Site
+    bound: float
+    base_sha: str
+    old: bytes
+    new: bytes
+
+
 def open_pull_request(svc: Services, key: str) -> None:
     """Opens the draft, or writes down in one sentence why there is none."""
     investigation = svc.store.investigation(key)
     verdict, readings = verdict_of(svc, investigation)
     if verdict.kind is not VerdictKind.NOISE or verdict.proposal is None:
         return
-    refusal = _propose(svc, investigation, verdict, verdict.proposal, readings)
-    if refusal is not None:
-        log.info("%s: no pull request: %s", key, refusal.sentence)
-        svc.store.note(investigation.repo, key, refusal.code, refusal.sentence)
-        svc.store.remember(key, proposal_refusal=refusal.sentence)
-
-
-def _propose(
-    svc: Services,
-    investigation: Investigation,
-    verdict: Verdict,
-    proposal: Proposal,
-    readings: Sequence[Reading],
-) -> Refusal | None:
-    if config_of(investigation).mode != "propose":
-        return Refusal("mode", "The repository's mode is not 'propose', so no pull request is opened.")
     repo = svc.repository(investigation)
+    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
+    edit = _edit(repo, investigation, case, verdict, verdict.proposal)
+    opened = edit if isinstance(edit, Refusal) else _publish(repo, edit, case, verdict, readings)
+    if isinstance(opened, Refusal):
+        log.info("%s: no pull request: %s", key, opened.sentence)
+        svc.store.note(investigation.repo, key, opened.code, opened.sentence)
+        svc.store.remember(key, proposal_refusal=opened.sentence)
+    else:
+        svc.store.record_bump(_ledger_row(investigation, verdict.proposal, opened.number))
+        svc.store.remember(key, proposal={"number": opened.number, "url": opened.url})
+
+
+def _edit(
+    repo: Repository, investigation: Investigation, case: Case, verdict: Verdict, proposal: Proposal
+) -> Edit | Refusal:
+    """Located and proved anew on the default branch, which may have moved while the reruns were out."""
+    config = config_of(investigation)
+    if config.mode != "propose":
+        return Refusal("mode", "The repository's mode is not 'propose', so no pull request is opened.")
     pull = reads.pull(repo, investigation.pull)
     if pull is None or pull.head_sha != investigation.head_sha:
         return Refusal(
             "head_moved", "The pull request moved on while the reruns were out, so no bound is changed."
         )
-    default = investigation.facts["default_branch"]
-    base_sha = reads.branch_head(repo, default)
+    base_sha = reads.branch_head(repo, case.default_branch)
     if base_sha is None:
-        return Refusal("no_default_branch", f"The branch {default} could not be read.")
+        return Refusal("no_default_branch", "The default branch could not be read, so no bound is changed.")
+
+    def read(wanted: str) -> bytes | None:
+        return reads.file_at(repo, wanted, base_sha)
+
     path, _, name = investigation.test.partition("::")
-    old = reads.file_at(repo, path, base_sha)
-    site = locate(
-        path, name, lambda wanted: reads.file_at(repo, wanted, base_sha), _attributes(investigation)
-    )
+    site = locate(path, name, read, config.pack.attributes, config.pack.exact_gate)
     if isinstance(site, Refusal):
         return site
+    old = read(path)
     if old is None or site.value != proposal.old:
-        return Refusal(
-            "bound_moved", f"The bound on {default} is no longer {proposal.old:g}, so it is left alone."
-        )
-    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
+        return Refusal("bound_moved", f"The bound on the default branch is no longer {proposal.old:g}.")
     new = bump(old, site, proposal.threshold, pull_request.comment_line(case, verdict))
-    if isinstance(new, Refusal):
-        return new
-    branch = pull_request.branch(site, proposal.threshold)
+    return new if isinstance(new, Refusal) else Edit(path, site, proposal.threshold, base_sha, old, new)
+
+
+def _publish(
+    repo: Repository, edit: Edit, case: Case, verdict: Verdict, readings: Sequence[Reading]
+) -> writes.ProposedPull | Refusal:
+    """Branch, commit, draft; what is there from an earlier try is taken as it is."""
+    branch = pull_request.branch(edit.site, edit.bound)
     earlier = writes.pull_of_branch(repo, branch)
     if earlier is not None and earlier.state == "closed":
         return Refusal("declined", f"The same bump was closed in #{earlier.number}; it is not opened again.")
-    writes.ensure_branch(repo, branch, base_sha)
-    if not writes.commit_file(
-        repo, branch, path, old=old, new=new, message=pull_request.commit_message(case, verdict)
-    ):
+    writes.ensure_branch(repo, branch, edit.base_sha)
+    message = pull_request.commit_message(case, verdict)
+    if not writes.commit_file(repo, branch, edit.path, old=edit.old, new=edit.new, message=message):
         return Refusal(
-            "branch_edited", f"The branch {branch} holds somebody else's edit, so it is left alone."
+            "branch_edited", "The branch of the bump holds somebody else's edit, so it is left alone."
         )
-    opened = writes.ensure_draft_pull(
-        repo,
-        branch,
-        default,
-        title=pull_request.title(case, verdict),
-        body=pull_request.body(case, verdict, readings),
-        label=LABEL,
-    )
-    svc.store.record_bump(_ledger_row(investigation, site, proposal, opened.number))
-    svc.store.remember(investigation.id, proposal={"number": opened.number, "url": opened.url})
-    return None
+    title, body = pull_request.title(case, verdict), pull_request.body(case, verdict, readings)
+    return writes.ensure_draft_pull(repo, branch, case.default_branch, title=title, body=body, label=LABEL)
 
 
-def _attributes(investigation: Investigation) -> tuple[str, ...]:
-    return config_of(investigation).pack.attributes
-
-
-def _ledger_row(investigation: Investigation, site: Site, proposal: Proposal, pull: int) -> Bump:
+def _ledger_row(investigation: Investigation, proposal: Proposal, pull: int) -> Bump:
     return Bump(
         repo=investigation.repo,
-        site_key=site.key,
+        site_key=investigation.site_key,
         investigation=investigation.id,
         old=proposal.old,
         new=proposal.threshold,

@@ -44,9 +44,7 @@ def next_plan(case: Case, *, double: bool = False) -> Plan | None:
     if not case.comparable:
         return _missing_arms(case, left)
     # Each batch ends at a look of its own, or the error spent on looks would not add up.
-    affordable = [
-        m for m in _mixes(policy) if m.minutes(policy) <= left and _look_after(case, m) > case.look
-    ]
+    affordable = [m for m in _mixes(policy) if m.minutes(policy) <= left and _look_after(case, m) > case.look]
     if not affordable:
         return None
     enough = [mix for mix in affordable if _sd_after(case, mix) <= _sd_needed(case, _power(case, mix))]

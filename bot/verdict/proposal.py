@@ -27,6 +27,11 @@ class Offer:
     more_runs: bool = False
 
 
+def percent(rate: float) -> str:
+    """One decimal; never a plain zero for what was only estimated."""
+    return "under 0.1 %" if rate < 0.001 else f"{100 * rate:.1f} %"
+
+
 def candidates(old: float, siblings: tuple[float, ...], policy: Policy) -> tuple[float, ...]:
     """Sibling bounds and round steps over `old`, ascending, up to the first past the largest factor."""
     power = math.floor(math.log10(old))
@@ -60,7 +65,7 @@ def propose(case: Case) -> Offer:
     expected = chosen.exceedance
     why = (
         f"{'a sibling test already uses it' if sibling else 'the smallest step'} with expected exceedance "
-        f"{expected.rate:.2%} a job (at most {expected.high:.2%}), above every one of {_seen(case)[1]} readings"
+        f"{percent(expected.rate)} a job (at most {percent(expected.high)}), above every one of {_seen(case)[1]} readings"
     )
     others = tuple(c for c in rated if c is not chosen)
     catches = tuple(_catch(tail, case, ratio, chosen.threshold) for ratio in SHIFTS)
@@ -103,12 +108,10 @@ def _why_not(case: Case, bound: float, expected: Expected) -> str:
     if bound < highest * policy.margin:
         return f"a reading of {highest:.3g} lies at or just under it"
     if expected.high > policy.target_exceedance:
-        return (
-            f"the expected exceedance may be {expected.high:.2%} a job, over {policy.target_exceedance:.1%}"
-        )
+        return f"the expected exceedance may be {percent(expected.high)} a job, over {percent(policy.target_exceedance)}"
     peaks = mean_excess_rate(case.healthy_logs, math.log(bound))
     if peaks is not None and peaks > policy.peaks_factor * policy.target_exceedance:
-        return f"the highest values alone predict {peaks:.1%}: the tail is heavier than the model"
+        return f"the highest values alone predict {percent(peaks)}: the tail is heavier than the model"
     return ""
 
 
@@ -126,7 +129,7 @@ def _remedies(case: Case, tail: Tail) -> tuple[str, ...]:
     rates = [float(tail.more_prompts(k).rate(at)[0]) for k in (2, 4)]
     more = (
         f"With 2 × the prompts the present bound {case.evidence.threshold:g} would be exceeded in about "
-        f"{rates[0]:.1%} of runs, with 4 × in {rates[1]:.1%} (now {now:.1%})."
+        f"{percent(rates[0])} of runs, with 4 × in {percent(rates[1])} (now {percent(now)})."
     )
     greedy = "Greedy sampling lowers the floor (about 5 × in public data), so the present bound could stay."
     return (more, greedy)

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from bot.verdict.answer import VerdictKind
 from bot.verdict.case import Case, Finding
 from bot.verdict.plan import first_plan, next_plan, runs_needed
-from bot.verdict.proposal import propose
+from bot.verdict.proposal import percent, propose
 from bot.verdict.reading import Arm
 from bot.verdict.rungs_level import step_with_base
 from bot.verdict.rungs_shape import frozen
@@ -69,12 +69,17 @@ def not_reproduced(case: Case) -> Finding:
     rate, _, high = case.exceedance_at_bound
     target, floor = case.policy.target_exceedance, case.policy.noise_exceedance
     if exceeded == 0 and rate < floor < high:
-        return _ask(case, "rare_or_noise", f"the bound may be exceeded in {rate:.1%} or in {high:.1%} of runs", double=True)
+        return _ask(
+            case,
+            "rare_or_noise",
+            f"the bound may be exceeded in {percent(rate)} or in {percent(high)} of runs",
+            double=True,
+        )
     if high > (floor if exceeded == 0 else target):
-        return Finding(f"{exceeded} of {len(values)} reruns over the bound, model {rate:.2%}")
+        return Finding(f"{exceeded} of {len(values)} reruns over the bound, model {percent(rate)}")
     if exceeded:
         return _no_bump(
-            "tail_disagrees", f"{exceeded} of {len(values)} runs exceed where the fit expects {rate:.2%}"
+            "tail_disagrees", f"{exceeded} of {len(values)} runs exceed where the fit expects {percent(rate)}"
         )
     if _trigger_share(case) < case.policy.trigger_share:
         return _no_bump(
@@ -82,11 +87,11 @@ def not_reproduced(case: Case) -> Finding:
         )
     limit = upper_limit(0, len(values))
     return Finding(
-        f"0 of {len(values)} reruns over the bound, model {rate:.2%}",
+        f"0 of {len(values)} reruns over the bound, model {percent(rate)}",
         VerdictKind.NOT_REPRODUCED,
         "rare_draw",
-        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected {rate:.2%} a run; the count alone "
-        f"allows up to {limit:.0%}), so the failing value was a rare draw and the bound stays.",
+        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected {percent(rate)} a run; the count alone "
+        f"allows up to {percent(limit)}), so the failing value was a rare draw and the bound stays.",
     )
 
 
@@ -112,7 +117,7 @@ def noise(case: Case) -> Finding:
     new, expected = offer.proposal.threshold, offer.proposal.exceedance
     head, base = case.evidence.head, case.evidence.base
     over = [int(np.sum(view.values > case.evidence.threshold)) for view in (head, base)]
-    saw = f"{new:g} holds: expected exceedance {expected.rate:.2%}, at most {expected.high:.2%}"
+    saw = f"{new:g} holds: expected exceedance {percent(expected.rate)}, at most {percent(expected.high)}"
     bump = case.evidence.context.bump_refusal
     if bump is not None:
         return Finding(f"{saw}, but {bump.code}", VerdictKind.REFUSED, bump.code, bump.sentence)
@@ -121,9 +126,9 @@ def noise(case: Case) -> Finding:
         saw,
         VerdictKind.NOISE,
         "bound_under_noise_floor",
-        f"Head and base measure the same (× {equal:.2f}) and both exceed {case.evidence.threshold:g} now and then "
-        f"({over[0]} of {head.n} and {over[1]} of {base.n} runs): the bound lies inside the noise, and {new:g} "
-        f"would be exceeded in at most {expected.high:.1%} of runs.",
+        f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs exceed "
+        f"{case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected to be exceeded in "
+        f"{percent(expected.high)} of runs or fewer (the count alone allows {percent(expected.exact_high)}).",
         proposal=offer.proposal,
     )
 

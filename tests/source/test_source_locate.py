@@ -8,7 +8,7 @@ import pytest
 
 from bot.source import Sibling, locate
 from bot.verdict.answer import Refusal
-from tests.source.builders import PATH, refusal_of, site_of
+from tests.source.builders import PATH, find, refusal_of, site_of
 
 PLAIN = """\
 import unittest
@@ -105,7 +105,8 @@ class TestOwn(TestA):
 
 
 def test_methods_of_a_kit_in_another_file():
-    text = "import unittest\nfrom pkg.kit import Kit\nclass TestA(Kit, unittest.TestCase):\n    kl_threshold = 0.003\n"
+    text = "import unittest\nfrom pkg.kit import Kit\n"
+    text += "class TestA(Kit, unittest.TestCase):\n    kl_threshold = 0.003\n"
     tree = {
         PATH: text.encode(),
         "pkg/kit.py": b"class Kit:\n    def test_p(self): ...\n    def test_q(self): ...\n",

@@ -98,7 +98,10 @@ class Processes:
                     elif reason := interrupt():
                         _signal_group(process.pid, signal.SIGTERM)
                         stop_at = time.monotonic() + self._grace_s
-                elif (over and reader.quiet and not _members(process.pid)) or time.monotonic() > stop_at:
+                elif over and reader.quiet and not _members(process.pid):
+                    return reason
+                elif time.monotonic() > stop_at:
+                    _signal_group(process.pid, signal.SIGKILL)
                     return reason
 
     def end_all(self) -> list[str]:

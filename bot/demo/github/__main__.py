@@ -77,6 +77,7 @@ def _config(path: Path) -> DemoConfig:
 
 
 def _interrupt(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: closing takes a moment
     raise KeyboardInterrupt
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -125,6 +127,20 @@ def field(data: Json, name: str, kind: type | tuple[type, ...], default: object 
             422, f'Invalid request.\n\nFor "properties/{name}", {value!r:.80} is not of the right type.'
         )
     return value
+
+
+def base64_bytes(text: str) -> bytes:
+    """White space is allowed. Raises 422."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        raise ApiError(422, "content is not valid Base64") from None
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 date or time, UTC where it does not say. Raises ValueError."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def sha_field(data: Json, name: str) -> str:

@@ -62,6 +62,7 @@ def create_app(config: DemoConfig, git_dir: Path, base_url: str, executor: JobEx
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.extensions[EXTENSION] = world
     app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
     app.jinja_env.trim_blocks = True
     for module in (
         routes_contents, routes_git, routes_pulls, routes_issues, routes_checks, routes_actions, routes_repo,

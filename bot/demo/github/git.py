@@ -69,6 +69,8 @@ class Git:
         self, *arguments: str, data: bytes | None = None, env: Mapping[str, str] | None = None, ok: int = 0
     ) -> bytes:
         """Output of one git command. `ok`: the highest exit status that is an answer."""
+        if any("\0" in text for text in (*arguments, *(env or {}).values())):
+            raise GitError("a text has a NUL byte")
         clean = {"PATH": os.environ.get("PATH", ""), "HOME": os.devnull, "LC_ALL": "C.UTF-8"}
         clean |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
         done = subprocess.run(
@@ -93,7 +95,7 @@ class Git:
         """A full name such as refs/heads/x that git would accept."""
         try:
             self.run("check-ref-format", ref)
-        except (GitError, ValueError):  # ValueError: a NUL byte
+        except GitError:
             return False
         return ref.startswith("refs/") and ref.count("/") >= 2
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from flask import Blueprint, jsonify, redirect, request
 from flask.typing import ResponseReturnValue
 
 from bot.demo.github import runs, workflows
-from bot.demo.github.api import actor, body, field, needs, page
+from bot.demo.github.api import actor, body, field, moment, needs, page
 from bot.demo.github.errors import ApiError, invalid, not_found
 from bot.demo.github.shapes_actions import artifact, job, run, workflow
 from bot.demo.github.state import Artifact, Job, Json, Run
@@ -108,10 +108,9 @@ def _moment(text: str) -> datetime | None:
     if text == "*":
         return None
     try:
-        found = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError:
         raise invalid("WorkflowRun", "created") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 @bp.get("/runs/<int:number>")

@@ -8,7 +8,7 @@ from flask import Blueprint, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from bot.demo.github import events
-from bot.demo.github.api import actor, body, field, needs, page
+from bot.demo.github.api import actor, body, field, moment, needs, page
 from bot.demo.github.errors import ApiError, invalid, not_found
 from bot.demo.github.shapes_pulls import check_run
 from bot.demo.github.state import CheckRun, Json, now
@@ -134,6 +134,6 @@ def _output(data: Json) -> Json:
 def _time(data: Json, name: str) -> datetime | None:
     text = field(data, name, str, None)
     try:
-        return datetime.fromisoformat(text) if text else None
+        return moment(text) if text else None
     except ValueError:
         raise invalid("CheckRun", name) from None

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from datetime import datetime
-
 from flask import Blueprint, Response, jsonify, request
 from flask.typing import ResponseReturnValue
 
-from bot.demo.github.api import actor, body, caller, field, needs
+from bot.demo.github.api import actor, base64_bytes, body, caller, field, moment, needs
 from bot.demo.github.errors import ApiError, not_found
 from bot.demo.github.git import GitError, Person, TreeChange, safe_path
 from bot.demo.github.moves import move
@@ -53,7 +49,7 @@ def put_contents(path: str) -> ResponseReturnValue:
     w = the_world()
     data = body()
     message: str = field(data, "message", str)
-    new = _decoded(field(data, "content", str))
+    new = base64_bytes(field(data, "content", str))
     branch: str = field(data, "branch", str, w.config.default_branch)
     ref = f"refs/heads/{branch}"
     tip = w.git.ref(ref)
@@ -88,13 +84,6 @@ def _check_lock(path: str, actual: str | None, given: str | None) -> None:
         raise ApiError(409, f"{path} does not match {given}")
 
 
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error:
-        raise ApiError(422, "content is not valid Base64") from None
-
-
 def _may_change_workflows(path: str) -> None:
     token = caller().installation
     if token and path.startswith(".github/workflows/") and "workflows" not in token.permissions:
@@ -112,10 +101,10 @@ def _person(w: World, given: Json | None, who: User, default: Person | None) -> 
         return default or Person(who.login, noreply(w, who.login, who.type), now())
     date = field(given, "date", str, None)
     try:
-        moment = datetime.fromisoformat(date) if date else now()
+        at = moment(date) if date else now()
     except ValueError:
         raise ApiError(422, f"Invalid request.\n\n{date!r:.40} is not a valid date-time.") from None
-    return Person(_plain(field(given, "name", str)), _plain(field(given, "email", str)), moment)
+    return Person(_plain(field(given, "name", str)), _plain(field(given, "email", str)), at)
 
 
 def _plain(text: str) -> str:

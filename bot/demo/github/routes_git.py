@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from flask import Blueprint, jsonify, request
 from flask.typing import ResponseReturnValue
 
-from bot.demo.github.api import actor, body, field, needs, sha_field
+from bot.demo.github.api import actor, base64_bytes, body, field, needs, sha_field
 from bot.demo.github.errors import ApiError, not_found
 from bot.demo.github.git import ZERO, GitError, TreeChange, safe_path
 from bot.demo.github.moves import move
@@ -188,9 +185,6 @@ def create_blob() -> ResponseReturnValue:
     encoding: str = field(data, "encoding", str, "utf-8")
     if encoding not in ("utf-8", "base64"):
         raise ApiError(422, f"encoding {encoding:.20} is not utf-8 or base64")
-    try:
-        raw = text.encode() if encoding == "utf-8" else base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, UnicodeEncodeError):
-        raise ApiError(422, "content is not valid Base64") from None
+    raw = text.encode() if encoding == "utf-8" else base64_bytes(text)
     sha = w.git.add_blob(raw)
     return jsonify({"sha": sha, "url": f"{w.repo_url}/git/blobs/{sha}"}), 201

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from flask import Blueprint, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from bot.demo.github import events
-from bot.demo.github.api import ROLES, actor, body, caller, field, needs, page, role_of
+from bot.demo.github.api import ROLES, actor, body, caller, field, moment, needs, page, role_of
 from bot.demo.github.errors import ApiError, invalid, not_found
 from bot.demo.github.routes_pulls import MAX_BODY, pull_of
 from bot.demo.github.shapes_pulls import CONTENTS, comment, issue, label, reaction
@@ -34,10 +32,10 @@ def list_comments(number: int) -> ResponseReturnValue:
     since = request.args.get("since")
     if since:
         try:
-            moment = datetime.fromisoformat(since)
+            oldest = moment(since)
         except ValueError:
             raise invalid("IssueComment", "since") from None
-        found = [c for c in found if c.updated_at >= moment]
+        found = [c for c in found if c.updated_at >= oldest]
     return page(found, lambda item: comment(w, item))
 
 
@@ -46,8 +44,8 @@ def list_comments(number: int) -> ResponseReturnValue:
 def create_comment(number: int) -> ResponseReturnValue:
     w = the_world()
     pull_of(w, number)
-    text, who, moment = _text(), actor(w), now()
-    made = Comment(w.state.next_id("comment"), number, who, text, moment, moment)
+    text, who, at = _text(), actor(w), now()
+    made = Comment(w.state.next_id("comment"), number, who, text, at, at)
     w.state.comments[made.id] = made
     events.issue_comment(w, "created", made, who)
     return jsonify(comment(w, made)), 201

@@ -23,11 +23,11 @@ class ModelConfig:
     state: int = 16
     heads: int = 4
     seed: int = 20260
-    logit_scale: float = 1.0
+    logit_scale: float = 1.38
     slowest_step: float = 0.002
-    fastest_step: float = 0.1
+    fastest_step: float = 0.02
     eos: int = 0
-    eos_bias: float = -3.5
+    eos_bias: float = -1.9
 
 
 @dataclass
