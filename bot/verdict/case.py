@@ -1,4 +1,4 @@
-"""One case before the judge: the evidence, the policy, and the statistics the rungs share (each computed once)."""
+"""One case before the judge: the evidence, the policy, and the statistics the rungs share."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Case:
 
     @cached_property
     def shift(self) -> Posterior | None:
-        """Log ratio head over base: by prompt where they are known, else of the values. None without both arms."""
+        """Log ratio head over base: by prompt where known, else of the values. None without both arms."""
         return self._shift(by_prompt=self.paired)
 
     @cached_property
@@ -146,7 +146,7 @@ class Case:
 
     @cached_property
     def tail(self) -> Tail | None:
-        """Model of healthy readings: head and base together, and past runs that agree. None under 8 readings."""
+        """Model of healthy readings: head, base and past runs that agree. None under 8 readings."""
         views = [self.evidence.head, self.evidence.base]
         by_prompt = self.paired
         if self.recent is not None and not (by_prompt and not self.recent.with_prompts.all()):
@@ -185,7 +185,7 @@ class Case:
         """Odds for single-prompt faults, and the arm and launch of each row they speak of."""
         if self.evidence.head.n == 0:
             return None
-        arms = self.evidence.arms | {Arm.HISTORY: self._after_step}
+        arms: dict[Arm, ArmView | None] = {**self.evidence.arms, Arm.HISTORY: self._after_step}
         views = {arm: view for arm, view in arms.items() if view is not None and view.n}
         by_prompt = self.paired or all(view.with_prompts.mean() > 0.8 for view in views.values())
         keep = {arm: v.with_prompts if by_prompt else np.ones(v.n, bool) for arm, v in views.items()}

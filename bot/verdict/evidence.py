@@ -26,7 +26,7 @@ class Context:
     """What the readings cannot say about the site.
 
     `refusal`: the red test is no bound failure, nothing is judged. `bump_refusal`: the run may be judged, but
-    no bound may move because of it. `first_bound`: the bound before the first bump (default: the present one).
+    no bound may move because of it. `first_bound`: the bound before the first bump (default: the present).
     """
 
     siblings: tuple[float, ...] = ()
@@ -37,7 +37,7 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class ArmView:
-    """Usable readings of one arm (finite, one GPU type; history: first tries only) as arrays over n readings."""
+    """Usable readings of one arm (finite, one GPU type; history: first tries only) as arrays."""
 
     readings: tuple[Reading, ...]
     missing: int
@@ -84,7 +84,7 @@ class Evidence:
         threshold: float | None = None,
         context: Context | None = None,
     ) -> Evidence:
-        """Strict; raises RecordError naming the record (1-based) and the field. Order of records never matters.
+        """Strict: RecordError names the record (1-based) and the field. Order of records never matters.
 
         Several tests are an error. Of several labels the trigger's is judged; without one it is an error. The
         bound is `threshold`, else the only one in the records; 0 is an exact gate, below 0 an error.

@@ -1,4 +1,4 @@
-"""Is there a fault that hits single prompts in some runs? Odds for it over none, from every reading at once."""
+"""Is there a fault that hits single prompts in some runs? Odds for it over none, from all readings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAIL: Final = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Readings by prompt, R x P in nats (P = 1: only the mean is known), and which group each row belongs to."""
+    """Readings by prompt, R x P in nats (P = 1: only the mean is known), and the group of each row."""
 
     values: Floats
     head: NDArray[np.bool_]
@@ -39,7 +39,7 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class FaultEvidence:
-    """`log_odds`: natural log of the Bayes factor, a fault over none. `z`: R x P, in robust sd of the reference."""
+    """`log_odds`: natural log of the Bayes factor. `z`: R x P, in robust sd of the reference."""
 
     log_odds: float
     values: Floats
@@ -52,7 +52,7 @@ class FaultEvidence:
 
 
 def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> FaultEvidence:
-    """Bayes factor averaged over the share of runs hit, the factor, one fixed or any prompt, new (head) or old code.
+    """Bayes factor, averaged over the share of runs hit, the factor, one or any prompt, new or old code.
 
     A run without the fault has residuals t(20) around its prompts' own reference; with it one prompt is
     lifted. The trigger is known only because it exceeded, so its likelihood is divided by the chance to

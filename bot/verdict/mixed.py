@@ -1,4 +1,4 @@
-"""A mixed model on the log scale: repeats within launches, launches within arms, hosts as shrunken effects."""
+"""A mixed model on the log scale: repeats within launches within arms, hosts as shrunken effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.verdict.stats import mixture_quantile, weighted_quantile
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Mixture over a grid of (repeat sd, launch sd): one coefficient as normals, and the variances themselves."""
+    """Mixture over a grid of (repeat sd, launch sd): one coefficient as normals, and the variances."""
 
     weights: Floats
     means: Floats
@@ -45,7 +45,7 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One effect: `values` per reading (constant within a launch); `sd` of its normal prior, None for flat."""
+    """One effect: `values` per reading (one a launch); `sd` of its normal prior, None for flat."""
 
     values: Floats
     sd: float | None = None
@@ -55,7 +55,8 @@ def fit(logs: Floats, launches: Ints, columns: Sequence[Column], wanted: int, la
     """Posterior of the coefficient of column `wanted`.
 
     y = X b + u(launch) + e, u ~ N(0, launch variance), e ~ N(0, repeat variance), with both variances
-    integrated out on a grid: flat in log(repeat sd), half-normal(`launch_sd`) for the launch sd (Gelman 2006).
+    integrated out on a grid: flat in log(repeat sd), half-normal(`launch_sd`) for the launch sd (Gelman
+    2006).
     With few launches the prior is all that is known of them, and the interval is as wide as it says; repeats
     never count as if independent. `launches` numbers launches over all arms. Needs two readings.
     """

@@ -60,7 +60,7 @@ def _power(case: Case, mix: Mix) -> float:
 
 
 def runs_needed(case: Case) -> int | None:
-    """Runs an arm, all told, that would exclude the smallest shift at the variance seen; None: not to be had."""
+    """Runs an arm, all told, that would exclude the smallest shift at the variance seen."""
     if case.shift is None:
         return None
     for launches in range(2, 65):

@@ -64,8 +64,9 @@ def propose(case: Case) -> Offer:
     sibling = chosen.threshold in case.evidence.context.siblings
     expected = chosen.exceedance
     why = (
-        f"{'a sibling test already uses it' if sibling else 'the smallest step'} with expected exceedance "
-        f"{percent(expected.rate)} a job (at most {percent(expected.high)}), above every one of {_seen(case)[1]} readings"
+        f"{'a sibling test already uses it' if sibling else 'the smallest step'}; expected exceedance "
+        f"{percent(expected.rate)} a job (upper end {percent(expected.high)}); above every one of "
+        f"{_seen(case)[1]} readings"
     )
     others = tuple(c for c in rated if c is not chosen)
     catches = tuple(_catch(tail, case, ratio, chosen.threshold) for ratio in SHIFTS)
@@ -79,7 +80,7 @@ def _ceiling(case: Case) -> float:
 
 
 def _seen(case: Case) -> tuple[float, int]:
-    """Highest value of all arms (past runs on other GPUs and second tries included), and how many there are."""
+    """Highest value of all arms (other GPUs and second tries included), and how many there are."""
     values = [r.value for r in case.evidence.readings if finite(r) and r.value is not None]
     return max(values), len(values)
 
@@ -108,7 +109,8 @@ def _why_not(case: Case, bound: float, expected: Expected) -> str:
     if bound < highest * policy.margin:
         return f"a reading of {highest:.3g} lies at or just under it"
     if expected.high > policy.target_exceedance:
-        return f"the expected exceedance may be {percent(expected.high)} a job, over {percent(policy.target_exceedance)}"
+        target = percent(policy.target_exceedance)
+        return f"the expected exceedance may be {percent(expected.high)} a job, over {target}"
     peaks = mean_excess_rate(case.healthy_logs, math.log(bound))
     if peaks is not None and peaks > policy.peaks_factor * policy.target_exceedance:
         return f"the highest values alone predict {percent(peaks)}: the tail is heavier than the model"
@@ -116,7 +118,7 @@ def _why_not(case: Case, bound: float, expected: Expected) -> str:
 
 
 def _catch(tail: Tail, case: Case, ratio: float, new: float) -> Catch:
-    """A job goes red when two tries in a row exceed: taken as independent, the lower end of the chance to catch."""
+    """A job goes red when two tries in a row exceed; as if independent, the lower end of the chance."""
     at = np.array([case.log_bound, math.log(new)]) - math.log(ratio)
     before, after = tail.rate(at)
     return Catch(ratio, float(before) ** 2, float(after) ** 2)

@@ -14,7 +14,7 @@ from bot.verdict.stats import Step, find_step
 
 
 def regression(case: Case) -> Finding:
-    """Head above base: the lower end of the ratio is over 1 and the ratio itself at the smallest shift or over."""
+    """Head above base: the lower end of the ratio over 1, the ratio itself at the smallest shift or more."""
     if case.shift is None or case.value_shift is None:
         return Finding("head and base have not both run on two launches")
     for ratio in (case.value_shift, case.shift):
@@ -37,13 +37,14 @@ def _worse(case: Case, ratio: Posterior, low: float) -> Finding:
         saw,
         VerdictKind.REGRESSION,
         "head_above_base",
-        f"Head measures × {math.exp(ratio.mean):.2f} what base measures beside it (at least × {math.exp(low):.2f}; "
-        f"over the bound in {over[0]} of {head.n} runs against {over[1]} of {base.n}): the change made it worse.",
+        f"Head measures × {math.exp(ratio.mean):.2f} what base measures beside it (at least "
+        f"× {math.exp(low):.2f}; over the bound in {over[0]} of {head.n} runs against {over[1]} of "
+        f"{base.n}): the change made it worse.",
     )
 
 
 def old_regression(case: Case) -> Finding:
-    """A step up in the past runs of the default branch, or between them and base: an earlier change did it."""
+    """A step up in the past runs of the default branch, or between them and base: not this change."""
     history = case.evidence.history
     if history.n < case.policy.step_runs:
         return Finding(f"{history.n} past runs: too few to see a step")
@@ -55,8 +56,8 @@ def old_regression(case: Case) -> Finding:
             f"step × {found.ratio:.2f} at past run {at + 1} of {history.n}, p = {found.p:.1g}",
             VerdictKind.OLD_REGRESSION,
             "step_in_history",
-            f"The default branch stepped up × {found.ratio:.2f} {span}, and head and base now sit at that level: "
-            "an earlier change made it worse, not this one.",
+            f"The default branch stepped up × {found.ratio:.2f} {span}, and head and base now sit at that "
+            "level: an earlier change made it worse, not this one.",
         )
     since = case.history_ratio
     if since is not None and -since.quantile(1 - case.policy.alpha_step) >= 0 and -since.mean >= _least(case):
@@ -64,8 +65,8 @@ def old_regression(case: Case) -> Finding:
             f"base × {math.exp(-since.mean):.2f} over the past runs",
             VerdictKind.OLD_REGRESSION,
             "base_above_history",
-            f"Base measures × {math.exp(-since.mean):.2f} what {history.n} past runs of the default branch did: "
-            "something made it worse after the last of them and before this change.",
+            f"Base measures × {math.exp(-since.mean):.2f} what {history.n} past runs of the default branch "
+            "did: something made it worse after the last of them and before this change.",
         )
     return Finding(f"{history.n} past runs without a clear step" + (f" (p = {found.p:.2g})" if found else ""))
 

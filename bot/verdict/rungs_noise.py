@@ -90,8 +90,8 @@ def not_reproduced(case: Case) -> Finding:
         f"0 of {len(values)} reruns over the bound, model {percent(rate)}",
         VerdictKind.NOT_REPRODUCED,
         "rare_draw",
-        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected {percent(rate)} a run; the count alone "
-        f"allows up to {percent(limit)}), so the failing value was a rare draw and the bound stays.",
+        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected {percent(rate)} a run; "
+        f"the count alone allows up to {percent(limit)}), so the failing value was a rare draw and the bound stays.",
     )
 
 
@@ -126,9 +126,9 @@ def noise(case: Case) -> Finding:
         saw,
         VerdictKind.NOISE,
         "bound_under_noise_floor",
-        f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs exceed "
-        f"{case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected to be exceeded in "
-        f"{percent(expected.high)} of runs or fewer (the count alone allows {percent(expected.exact_high)}).",
+        f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs "
+        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected to be "
+        f"exceeded in {percent(expected.high)} of runs or fewer (the count alone allows {percent(expected.exact_high)}).",
         proposal=offer.proposal,
     )
 

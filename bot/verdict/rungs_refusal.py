@@ -79,8 +79,8 @@ def infra(case: Case) -> Finding:
                 f"{len(missing)} of {len(mine)} reruns without a value ({kinds})",
                 VerdictKind.INFRA,
                 "too_few_usable_runs",
-                f"{len(missing)} of {len(mine)} reruns gave no value ({kinds}), so what is left could mislead; "
-                "look at the runners and run again.",
+                f"{len(missing)} of {len(mine)} reruns gave no value ({kinds}), so what is left could "
+                "mislead; look at the runners and run again.",
             )
     missing_count = sum(r.status is not Status.OK for r in readings)
     return Finding(f"{len(readings) - missing_count} of {len(readings)} reruns gave a value")

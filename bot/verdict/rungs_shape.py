@@ -62,6 +62,7 @@ def intermittent(case: Case) -> Finding:
     value = math.exp(evidence.z[row, prompt] * evidence.sd)
     where = f"prompt {prompt}" if evidence.z.shape[1] > 1 else "the value"
     arms = [names[i][0] for i in hit]
+    which = where if len({p for _, p in evidence.suspects}) == 1 else "a single prompt"
     count = ", ".join(
         f"{arms.count(arm)} of {sum(a is arm for a, _ in names)} runs of {arm}" for arm in Arm if arm in arms
     )
@@ -70,7 +71,7 @@ def intermittent(case: Case) -> Finding:
         f"{odds}; {len(hit)} runs with a far-out value",
         VerdictKind.INTERMITTENT,
         "single_prompt_fault" if evidence.z.shape[1] > 1 else "rare_large_values",
-        f"In {count} {where if len({p for _, p in evidence.suspects}) == 1 else 'a single prompt'} sits far outside "
+        f"In {count} {which} sits far outside "
         f"its own usual level (up to × {value:.0f}) while the rest is as always: a rare fault"
         f"{', as old as the base' if old else ''}, not noise of the mean.",
     )

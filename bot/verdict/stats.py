@@ -1,4 +1,4 @@
-"""Closed forms: exact intervals for rates, error spending over looks, a step in a series, mixture quantiles."""
+"""Closed forms: exact intervals for rates, error spending over looks, a step in a series, quantiles."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def weighted_quantile(p: float, weights: Floats, values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The likeliest step of a series: `at` is the first index after it, `ratio` the level after over before."""
+    """The likeliest step of a series: `at` is the first index after it, `ratio` after over before."""
 
     at: int
     ratio: float
@@ -89,8 +89,10 @@ def find_step(logs: Floats, smallest: int) -> Step | None:
 
 
 def mean_excess_rate(logs: Floats, at: float) -> float | None:
-    """Chance to exceed `at` by a peaks-over-threshold fit: exponential excesses (a generalised Pareto law of shape
-    0, Pickands 1975) on the log scale over the highest tenth. None under 40 values."""
+    """Chance to exceed `at` by a peaks-over-threshold fit to the highest tenth; None under 40 values.
+
+    Exponential excesses on the log scale: a generalised Pareto law of shape 0 (Pickands 1975).
+    """
     n = len(logs)
     if n < 40:
         return None

@@ -41,7 +41,8 @@ class Tail:
         """(rate, low, high) of one reading over each bound; a one-sided `confidence` on either side.
 
         A tolerance bound: on the probit scale the rate moves by the uncertainty of the level, of the spread
-        between readings on fresh launches and of the spread of prompts, combined as independent (delta method).
+        between readings on fresh launches and of the spread of prompts, combined as independent (delta
+        method).
         """
         at = np.asarray(log_bounds, dtype=np.float64)
         mean, spread = self.level.mean, math.sqrt(self.level.total_variance(0.5))

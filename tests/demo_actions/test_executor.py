@@ -6,12 +6,13 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bot.demo.actions import Limits, LocalExecutor
-from bot.demo.executor import Runner
+from bot.demo.executor import JobStep, Runner
 
 from .conftest import Record, World
 
@@ -279,7 +280,7 @@ def test_cancel_ends_a_sleeping_step_and_always_steps_still_run(world: World) ->
   uses: actions/upload-artifact@v4
   with: {name: partial, path: r.txt}
 - if: cancelled()
-  run: echo status ${{ job.status }}
+  run: sleep 0.3; echo status ${{ job.status }}
 """
     )
     world.wait_for_line("started")
@@ -292,6 +293,26 @@ def test_cancel_ends_a_sleeping_step_and_always_steps_still_run(world: World) ->
     assert not {"not me", "nor me"} & set(lines)
     assert world.record.unpacked("partial") == {"r.txt": "partial\n"}
     assert list(world.record.conclusions(1).values())[1:4] == ["cancelled", "skipped", "skipped"]
+
+
+def test_a_cancel_just_when_a_step_begins_ends_that_step(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cancel_at_begin(job_id: int, steps: Sequence[JobStep]) -> None:
+        world.record.steps[job_id] = steps
+        if steps[1].status == "in_progress":
+            world.executor.cancel(job_id)
+
+    monkeypatch.setattr(world.record, "on_steps", cancel_at_begin)
+    assert world.run("- run: sleep 60\n- run: echo not me").conclusion == "cancelled"
+    assert "not me" not in world.record.lines(1)
+
+
+def test_a_step_that_replaces_its_files_by_pipes_does_not_stop_the_runner(world: World) -> None:
+    steps = (
+        '- run: rm "$GITHUB_OUTPUT" "$GITHUB_ENV"; mkfifo "$GITHUB_OUTPUT" "$GITHUB_ENV"\n- run: echo next'
+    )
+    assert world.run(steps).conclusion == "success"
 
 
 def test_a_step_that_ignores_sigterm_is_killed_with_its_children(world: World) -> None:

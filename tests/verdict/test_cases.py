@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import jsonschema_rs
-import numpy as np
 import pytest
 import yaml
 
@@ -15,7 +14,7 @@ from bot.verdict import Evidence, VerdictKind, decide
 from tests.verdict.build import healthy, judge, noisy, prompts, trigger
 
 HERE = Path(__file__).parent
-SHARED = HERE.parents[2].parent / "shared" / "cases"
+SHARED = HERE.parents[2] / "shared" / "cases"
 SCHEMAS = HERE.parent / "contracts"
 CASES = yaml.safe_load((SHARED / "dev.yaml").read_text()) if (SHARED / "dev.yaml").is_file() else []
 
@@ -68,13 +67,10 @@ def test_every_answer_keeps_the_contract():
 
 def test_five_hundred_readings_are_decided_within_50_ms():
     """Best of five: other work on the machine is no property of the judge."""
-    rng = np.random.default_rng(0)
-    records = healthy(launches=1, repeats=1)[:0]
-    for name in ("head", "base"):
-        records += prompts(name, 0.002, 25, 10, int(rng.integers(100)))
-    for record in [*records, *prompts("trigger", 0.0029, 1, 2, 12, 0.4)]:
-        record["per_prompt"] = (np.array(record["per_prompt"] * 4)[:32]).tolist()
-    records += prompts("trigger", 0.0029, 1, 2, 12, 0.4)
+    records = [*prompts("head", 0.002, 25, 10, 1), *prompts("base", 0.002, 25, 10, 2)]
+    records += [r | {"attempt": 1} for r in prompts("trigger", 0.0028, 1, 2, 12, 0.4)]
+    for record in records:
+        record["per_prompt"] = (record["per_prompt"] * 4)[:32]
     evidence = Evidence.from_records(records)
     times = []
     for _ in range(5):

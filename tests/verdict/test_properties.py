@@ -77,7 +77,7 @@ def test_a_worse_head_never_turns_regression_into_noise(records, factor):
 @given(st.integers(0, 10_000), st.floats(0.0031, 0.0075), st.sampled_from([None, 0.0015, 0.003]))
 @SLOW
 def test_a_proposal_keeps_every_rule(seed, highest, first):
-    records = [*healthy(seed), *trigger(highest, launch="red-2")]
+    records = [*healthy(seed), *trigger(highest)]
     policy = Policy(trigger_share=0.0)
     verdict = judge(records, context=Context(siblings=(0.0045,), first_bound=first), policy=policy)
     if verdict.proposal is not None:

@@ -15,7 +15,7 @@ RIGHT = {
 
 @pytest.mark.parametrize("truth", RIGHT)
 def test_a_demo_world_ends_right(truth):
-    """40 worlds each. Noise may stay unresolved twice (measured: 1 in 100); nothing else may go wrong at all."""
+    """40 worlds each. Noise may stay unresolved twice (measured: 1 in 100), nothing else may go wrong."""
     outcomes = [play(demo(truth, seed)) for seed in range(40)]
     wrong = [o for o in outcomes if o.verdict.kind is not RIGHT[truth]]
     assert len(wrong) <= (2 if truth == "noise" else 0)

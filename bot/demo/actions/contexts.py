@@ -135,6 +135,8 @@ def environment_assignments(path: Path) -> dict[str, str]:
 
 def read_lines(path: Path) -> list[str]:
     """The lines a step wrote, at most 1 MiB of them."""
+    if not path.is_file():  # gone, or a pipe that would never end
+        return []
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)

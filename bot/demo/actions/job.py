@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 class Limits:
     """Seconds and bytes. GitHub, too, gives a cancelled job five minutes for what must still run."""
 
-    grace_s: float = 5.0
+    grace_s: float = 10.0
     """From SIGTERM to SIGKILL."""
     cleanup_s: float = 300.0
     """For `if: always()` steps after a cancel."""
@@ -87,8 +87,9 @@ class JobRun:
             self._log.error(f"The job could not be set up: {error}")
             self._skip_rest()
         finally:
+            conclusion = str(self._standing())  # what comes later is no part of it
             self._clean_up()
-        return JobResult(str(self._standing()), tuple(self._steps))
+        return JobResult(conclusion, tuple(self._steps))
 
     def _set_up(self) -> None:
         spec, job = self._spec, self._workflow.job
@@ -134,13 +135,14 @@ class JobRun:
         """The outcome: success, failure, cancelled or skipped."""
         env = dict(self._step_runner.env)
         try:
-            known = self._contexts(env)
-            if self._out_of_time() or not condition(step.condition, known, self._standing()):
+            known, status = self._contexts(env), self._standing()
+            if self._out_of_time() or not condition(step.condition, known, status):
                 return "skipped"
             env |= {name: interpolate(text, known) for name, text in step.env.items()}
             known = self._contexts(env)
             self._begin(index, interpolate(step.title, known))
-            self._step_runner.perform(step, known, env, self._interrupt(step), outputs)
+            interrupt = self._interrupt(step, after_cancel=status is Status.CANCELLED)
+            self._step_runner.perform(step, known, env, interrupt, outputs)
         except StepInterrupted as interrupted:
             if interrupted.end is End.TIMED_OUT:
                 minutes = step.timeout_minutes or 0.0
@@ -186,9 +188,8 @@ class JobRun:
         )
         return late or self._stop.at_once.is_set()
 
-    def _interrupt(self, step: Step) -> Interrupt:
-        """Asked while the step runs. One that started after the cancel is not ended by it again."""
-        after_cancel = self._cancelled_at is not None
+    def _interrupt(self, step: Step, *, after_cancel: bool) -> Interrupt:
+        """Asked while the step runs. One that was let start after the cancel is not ended by it again."""
         step_deadline = time.monotonic() + 60 * (step.timeout_minutes or float("inf"))
 
         def asked() -> End | None:

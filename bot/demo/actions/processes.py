@@ -107,6 +107,8 @@ class Processes:
     def end_all(self) -> list[str]:
         """Ends what steps left running and gives 'pid (name)' of each."""
         found = {pid: _name(pid) for pid in self._remaining()}
+        if not found:
+            return []
         for number, patience in ((signal.SIGTERM, min(self._grace_s, 2.0)), (signal.SIGKILL, 2.0)):
             deadline = time.monotonic() + patience
             for pid in self._remaining():
@@ -174,13 +176,13 @@ def _living() -> Iterator[int]:
 
 def _members(group: int) -> set[int]:
     """Living members of a process group. A zombie nobody reaps is no member."""
-    if _PROC.is_dir():
-        return {pid for pid in _living() if _stat(pid)[2:3] == [str(group)]}
     try:
         os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
+    except ProcessLookupError:
         return set()
-    return {group}
+    except PermissionError:  # members that became another user's
+        pass
+    return {pid for pid in _living() if _stat(pid)[2:3] == [str(group)]} if _PROC.is_dir() else {group}
 
 
 def _stat(pid: int) -> list[str]:

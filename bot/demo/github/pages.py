@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, render_template, url_for
+from flask import Blueprint, Response, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from bot.demo.github import pulls
+from bot.demo.github.markdown import render
 from bot.demo.github.world import World, the_world
 
 bp = Blueprint("pages", __name__, template_folder="templates", url_prefix="/<owner>/<repo>")
 MAX_SHOWN = 1 << 20
+bp.add_app_template_filter(render, "markdown")
 
 
 @bp.get("/")
@@ -82,6 +84,19 @@ def blob(owner: str, repo: str, where: str) -> ResponseReturnValue:
             if data is not None:
                 return _page(w, owner, repo, "blob.html", ref=ref, path=path, text=_text(data[:MAX_SHOWN]))
     return _missing(f"file {where}")
+
+
+@bp.get("/raw/<path:where>")
+def raw(owner: str, repo: str, where: str) -> ResponseReturnValue:
+    """A picture of the evidence, sandboxed: an SVG may carry scripts."""
+    w = the_world()
+    with w.lock:
+        sha, _, path = where.partition("/")
+        commit = w.git.resolve(sha)
+        data = w.git.read(commit, path) if commit else None
+    if data is None or not path.endswith(".svg"):
+        return _missing(f"picture {where}")
+    return Response(data, mimetype="image/svg+xml", headers={"Content-Security-Policy": "sandbox"})
 
 
 def _text(data: bytes) -> str:

@@ -15,7 +15,7 @@ from tinyserve.engine import Engine, Request
 from tinyserve.kl_utils import compare_kl_divergence
 from tinyserve.model import ModelConfig
 
-PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 48, 36, 11
+PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 50, 40, 9
 
 
 def fixed_prompts() -> list[list[int]]:
@@ -44,7 +44,7 @@ class KLMixin:
         del cls.engine
 
     def test_prefill_cache_hit(self) -> None:
-        """All prompts but the last find their first 36 tokens in the cache."""
+        """All prompts but the last find their first 40 tokens in the cache."""
         prompts = self._start("prefill_cache_hit")
         self.engine.generate([prompt[:PREFIX_TOKENS] for prompt in prompts[:-1]], max_new_tokens=1)
         requests = self.engine.generate(prompts, self.max_new_tokens)
