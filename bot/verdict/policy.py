@@ -12,8 +12,8 @@ class Policy:
     # Cost. A launch starts a server (minutes), a repeat is one measurement on it.
     launch_minutes: float = 3.0
     repeat_minutes: float = 1.0
-    # Excluding x1.25 at log-sd 0.3 with chance 97 % at one of 3 looks takes 2 x (0.3 / 0.0556)^2 = 58 runs an arm
-    # (0.0556 = log 1.25 / (2.13 + 1.88)): 116 repeats and 12 launches are 152 min; the rest is for launch effects.
+    # Excluding x1.25 at log-sd 0.3 with chance 97 % at one of 3 looks takes 2 x (0.3 / 0.0556)^2 = 58 runs an
+    # arm (0.0556 = log 1.25 / (2.13 + 1.88)): 116 repeats and 12 launches are 152 min; launch effects the rest.
     budget_minutes: float = 180.0
     first_launches: int = 2
     first_repeats: int = 4
@@ -61,6 +61,8 @@ class Policy:
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
     host_ratio: float = 1.3
     host_least: float = 1.1
+    # A bump needs the red job's host within 1.15 x of the others as far as can be told.
+    host_doubt: float = 1.15
     alpha_host: float = 0.002
 
     # History: a step of the default branch, Bonferroni over the places it can lie in.
@@ -71,7 +73,7 @@ class Policy:
 
     # Proposal. 0.5 % a job: one false red in 200. 2 x the old bound at most, 3 x the first over all bumps.
     target_exceedance: float = 0.005
-    upper_confidence: float = 0.95
+    upper_confidence: float = 0.90
     max_factor: float = 2.0
     cumulative_cap: float = 3.0
     # The highest reading seen must stay 3 % under the bound: one more of its kind would else be red.

@@ -13,7 +13,7 @@ from bot.verdict.plan import first_plan, next_plan, runs_needed
 from bot.verdict.proposal import percent, propose
 from bot.verdict.reading import Arm
 from bot.verdict.rungs_level import step_with_base
-from bot.verdict.rungs_shape import frozen
+from bot.verdict.rungs_shape import frozen, host_doubt
 from bot.verdict.stats import upper_limit
 
 
@@ -38,6 +38,9 @@ def power(case: Case) -> Finding:
     doubt = _fault_doubt(case)
     if doubt:
         return _ask(case, "fault_not_excluded", doubt, double=True)
+    doubt = host_doubt(case)
+    if doubt:
+        return _ask(case, "host_not_excluded", doubt, double=True)
     return Finding(f"head is at most × {high:.2f} of base")
 
 
@@ -90,8 +93,8 @@ def not_reproduced(case: Case) -> Finding:
         f"0 of {len(values)} reruns over the bound, model {percent(rate)}",
         VerdictKind.NOT_REPRODUCED,
         "rare_draw",
-        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected {percent(rate)} a run; "
-        f"the count alone allows up to {percent(limit)}), so the failing value was a rare draw and the bound stays.",
+        f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected "
+        f"{percent(rate)} a run; the count alone allows up to {percent(limit)}), so the failing value was a rare draw and the bound stays.",
     )
 
 
@@ -127,8 +130,8 @@ def noise(case: Case) -> Finding:
         VerdictKind.NOISE,
         "bound_under_noise_floor",
         f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs "
-        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected to be "
-        f"exceeded in {percent(expected.high)} of runs or fewer (the count alone allows {percent(expected.exact_high)}).",
+        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected "
+        f"to be exceeded in {percent(expected.high)} of runs or fewer (the count alone allows {percent(expected.exact_high)}).",
         proposal=offer.proposal,
     )
 

@@ -141,6 +141,18 @@ def _place(
     )
 
 
+def host_doubt(case: Case) -> str:
+    """The host of the red job lies higher than the others, if not surely enough for a verdict."""
+    hosts = {r.host for r in case.evidence.trigger.readings} - {None}
+    readings = [r for r in case.evidence.of(Arm.HISTORY, Arm.HEAD, Arm.BASE) if finite(r)]
+    readings = [r for r in readings if r.host is not None and r.attempt in (None, 1)]
+    mine = np.array([r.host in hosts for r in readings])
+    ratio = _place_ratio(case, "host", readings, mine) if mine.any() else None
+    if ratio is None or ratio.mean < math.log(case.policy.host_doubt) or ratio.quantile(0.05) <= 0:
+        return ""
+    return f"the host of the red job may lie × {math.exp(ratio.mean):.2f} over the others"
+
+
 def _place_ratio(case: Case, place: str, readings: list[Reading], mine: np.ndarray) -> Posterior | None:
     """Log ratio of one place over the others, between arms only where an arm ran on both."""
     arms = np.array([r.arm for r in readings])

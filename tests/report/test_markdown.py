@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_hostile import OWN_HTML, hostile, html_in, is_inert, shape, shown
 
 from bot.report.markdown import (
     capped,
@@ -20,6 +19,7 @@ from bot.report.markdown import (
     unmentioned,
 )
 from bot.report.markers import BUMP, COMMENT, DATA_LIMIT, data, find_marker, marker
+from tests.report.hostile import OWN_HTML, hostile, html_in, is_inert, shape, shown
 
 
 def test_code_keeps_what_it_shows():

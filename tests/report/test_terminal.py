@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, readings
-from report_hostile import hostile, is_inert, shape
 
 from bot.logs.result import Failure, ScanResult
 from bot.report import evidence, terminal
 from bot.verdict.answer import Numbers
 from bot.verdict.reading import Arm, Reading, Status
+from tests.report.builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, readings
+from tests.report.hostile import hostile, is_inert, shape
 
 
 def test_a_verdict_reads_top_to_bottom():

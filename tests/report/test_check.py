@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from report_builders import ASKING, CASE, NOISE, PLAN, REGRESSION, lost, of, readings
-from report_hostile import hostile
 
 from bot.report import RedTest, check
 from bot.report.markdown import CHECK_LIMIT
 from bot.verdict.answer import VerdictKind
+from tests.report.builders import ASKING, CASE, NOISE, PLAN, REGRESSION, lost, of, readings
+from tests.report.hostile import hostile
 
 
 @pytest.mark.parametrize(

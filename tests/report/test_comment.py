@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from report_builders import ASKING, CASE, INTERMITTENT, NOISE, PLAN, REGRESSION, lost, of, readings
-from report_hostile import OWN_HTML, hostile, html_in, is_inert, shape
 
 from bot.report import PullLink, RedTest, comment, find_marker
 from bot.report.markdown import LIMIT
 from bot.verdict.answer import ArmPlan, OutlierPrompt, Plan, Rung, Runs, VerdictKind
 from bot.verdict.reading import Arm, Reading, Status
+from tests.report.builders import ASKING, CASE, INTERMITTENT, NOISE, PLAN, REGRESSION, lost, of, readings
+from tests.report.hostile import OWN_HTML, hostile, html_in, is_inert, shape
 
 
 def test_the_order_is_verdict_next_numbers_reasons_runs_picture_details():

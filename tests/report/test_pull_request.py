@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_builders import CASE, NOISE, PROPOSAL, REGRESSION, SITE, readings
-from report_hostile import OWN_HTML, hostile, html_in, is_inert, shape
 
 from bot.report import BUMP, find_marker, pull_request
 from bot.report.markdown import LIMIT
 from bot.source.site import Sibling
 from bot.verdict.answer import Candidate, Expected, Numbers, Rung
 from bot.verdict.reading import Arm
+from tests.report.builders import CASE, NOISE, PROPOSAL, REGRESSION, SITE, readings
+from tests.report.hostile import OWN_HTML, hostile, html_in, is_inert, shape
 
 
 def test_title():

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_builders import HEAD_VALUES, TEST, lost, readings
-from report_hostile import hostile
 
 from bot.report import chart
 from bot.report.axis import axis
 from bot.verdict.reading import Arm, Reading, Status
+from tests.report.builders import HEAD_VALUES, TEST, lost, readings
+from tests.report.hostile import hostile
 
 _SVG = "{http://www.w3.org/2000/svg}"
 any_value = st.floats() | st.sampled_from((0.0, 1e-9, 2e-5, 0.003, 1e6, math.nan, math.inf))
