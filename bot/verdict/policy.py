@@ -13,7 +13,7 @@ class Policy:
     launch_minutes: float = 3.0
     repeat_minutes: float = 1.0
     # Excluding x1.25 at log-sd 0.3 with chance 97 % at one of 3 looks takes 2 x (0.3 / 0.0556)^2 = 58 runs an
-    # arm (0.0556 = log 1.25 / (2.13 + 1.88)): 116 repeats and 12 launches are 152 min; launch effects the rest.
+    # arm (0.0556 = log 1.25 / (2.13 + 1.88)): 116 repeats and 12 launches are 152 min.
     budget_minutes: float = 180.0
     first_launches: int = 2
     first_repeats: int = 4
@@ -52,8 +52,8 @@ class Policy:
 
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
     # reaches odds of 200 with chance <= 0.5 %, at any number of looks. A bump needs the odds against it:
-    # at 50 runs an arm 95 to 98 % of simulated healthy tests (9 prompts) lie under 0.3, all faults of x 20 and
-    # more in 40 % of runs over 1,000 : 1.
+    # at 50 runs an arm 95 to 98 % of simulated healthy tests (9 prompts) lie under 0.3, and all faults of
+    # x 20 and more in 40 % of runs over 1,000 : 1.
     fault_odds: float = 200.0
     fault_excluded: float = 0.3
     fault_reference_runs: int = 6
@@ -73,7 +73,7 @@ class Policy:
 
     # Proposal. 0.5 % a job: one false red in 200. 2 x the old bound at most, 3 x the first over all bumps.
     target_exceedance: float = 0.005
-    upper_confidence: float = 0.90
+    upper_confidence: float = 0.95
     max_factor: float = 2.0
     cumulative_cap: float = 3.0
     # The highest reading seen must stay 3 % under the bound: one more of its kind would else be red.

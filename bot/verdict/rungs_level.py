@@ -28,7 +28,8 @@ def regression(case: Case) -> Finding:
 
 def _worse(case: Case, ratio: Posterior, low: float) -> Finding:
     head, base = case.evidence.head, case.evidence.base
-    shared = {*head.hosts} & {*base.hosts}
+    hosts = {*head.hosts} | {*base.hosts}
+    shared = "" in hosts or {*head.hosts} & {*base.hosts}
     saw = f"head over base × {math.exp(ratio.mean):.2f}, at least × {math.exp(low):.2f}"
     if not shared:
         return Finding(f"{saw}, but the arms ran on different hosts: not told apart from the hosts")

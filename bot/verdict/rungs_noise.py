@@ -94,7 +94,8 @@ def not_reproduced(case: Case) -> Finding:
         VerdictKind.NOT_REPRODUCED,
         "rare_draw",
         f"None of {len(values)} reruns exceeded {case.evidence.threshold:g} (expected "
-        f"{percent(rate)} a run; the count alone allows up to {percent(limit)}), so the failing value was a rare draw and the bound stays.",
+        f"{percent(rate)} a run; the count alone allows up to {percent(limit)}), "
+        "so the failing value was a rare draw and the bound stays.",
     )
 
 
@@ -131,7 +132,8 @@ def noise(case: Case) -> Finding:
         "bound_under_noise_floor",
         f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs "
         f"exceed {case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected "
-        f"to be exceeded in {percent(expected.high)} of runs or fewer (the count alone allows {percent(expected.exact_high)}).",
+        f"to be exceeded in {percent(expected.high)} of runs or fewer "
+        f"(the count alone allows {percent(expected.exact_high)}).",
         proposal=offer.proposal,
     )
 

@@ -1,7 +1,7 @@
 """The judge on simulated worlds with a known truth: `python -m tests.bench.judge [--worlds N] [--demo N]`.
 
-Prints, per family, how it ended, and the shares VERDICTS.md scores, each with its exact 95 % interval. Worlds are
-those of tests/verdict/worlds.py; the same seeds give the same table.
+Prints, per family, how it ended, and the shares that score a judge, each with its exact 95 % interval.
+Worlds are those of tests/verdict/worlds.py; the same seeds give the same table.
 """
 
 from __future__ import annotations
@@ -94,9 +94,8 @@ def scores(rows: list[Row]) -> None:
     print("noise resolved  ", share(sum(r.bumped for r in quietable), len(quietable)))
     print("bumps then quiet", share(sum((r.exceeds_new or 0.0) <= QUIET for r in bumped), len(bumped)))
     print("false alarms    ", share(sum(r.kind in ALARMS for r in noise), len(noise)))
-    print(
-        f"median runs {np.median([r.runs for r in rows]):.0f}, mean {np.mean([r.minutes for r in rows]):.0f} min"
-    )
+    runs, minutes = np.median([r.runs for r in rows]), np.mean([r.minutes for r in rows])
+    print(f"median runs {runs:.0f}, mean {minutes:.0f} min")
 
 
 def main() -> None:

@@ -243,3 +243,16 @@ def test_one_reading_alone_asks_for_runs():
 
 def test_zero_values_under_a_loose_bound_do_not_crash():
     assert judge([*trigger(0.004), *arm("head", [[0.0, 0.001], [0.0, 0.002]])]).proposal is None
+
+
+def test_a_suspect_host_is_looked_at_before_a_bump():
+    records = healthy(launches=3, repeats=4)
+    for item in records:
+        on_red_host = item["arm"] == "trigger" or item["launch"].endswith("0")
+        item["host"] = "a" if on_red_host else "b"
+        if on_red_host and item["arm"] != "trigger":
+            item["per_prompt"] = [value * 1.25 for value in item["per_prompt"]]
+            item["value"] *= 1.25
+    verdict = judge(records)
+    assert verdict.proposal is None
+    assert verdict.kind in (K.INCONCLUSIVE, K.HARDWARE)

@@ -98,7 +98,9 @@ def _before() -> ResponseReturnValue | None:
 
 def _after(response: Response) -> Response:
     if not is_api():
-        response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'"
+        )
         return response
     limit = rate_limit()
     response.headers["X-GitHub-Request-Id"] = uuid.uuid4().hex[:24].upper()

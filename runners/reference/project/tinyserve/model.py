@@ -61,7 +61,6 @@ class HybridModel:
         # Channels forget at log-spaced speeds, so that the state remembers the last ten to thousand tokens.
         steps = torch.logspace(math.log10(config.slowest_step), math.log10(config.fastest_step), width)
         self.step_bias = torch.log(torch.expm1(steps)).to(DEVICE)
-        self.decay = -torch.arange(1, state + 1, dtype=torch.float32, device=DEVICE)
         self.head_bias = torch.zeros(config.vocab, device=DEVICE)
         self.head_bias[config.eos] = config.eos_bias
 
@@ -84,12 +83,12 @@ class HybridModel:
         return _norm(hidden) @ self.head + self.head_bias, state, keys, values
 
     def _ssm(self, hidden: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """h_t = exp(step·A)·h_(t-1) + step·B_t·x_t, y_t = C_t·h_t: step, B and C depend on the token."""
+        """h_t = exp(-step_t)·h_(t-1) + step_t·B_t·x_t, y_t = C_t·h_t: step, B and C depend on the token."""
         width, n = self.config.width, self.config.state
         x, gate, step, write, read = (_norm(hidden) @ self.ssm_in).split([width, width, width, n, n], dim=-1)
         x = F.silu(x)
         step = F.softplus(step + self.step_bias)
-        kept = torch.exp(step.unsqueeze(-1) * self.decay)
+        kept = torch.exp(-step).unsqueeze(-1)
         written = (step * x).unsqueeze(-1) * write.unsqueeze(-2)
         outputs = []
         for t in range(hidden.shape[1]):
