@@ -83,7 +83,7 @@ def _perform(stage: Stage, scenario: Scenario, show: Show, *, as_json: bool) -> 
 def _wait(stage: Stage) -> None:
     """`--keep`: everything stays up to be looked at. Addresses go to stderr, so --json stays clean."""
     print(
-        f"\nStill running: {stage.repository_url}/pulls and {stage.bot_url}/; Ctrl-C ends both.",
+        f"\nStill running: {stage.repository_url}/ and {stage.bot_url}/; Ctrl-C ends both.",
         file=sys.stderr,
     )
     signal.pause()

@@ -37,7 +37,7 @@ class Show:
             f"[dim]{time.monotonic() - self._start:5.1f} s[/]  [bold]{title}[/]", highlight=False
         )
         if detail:
-            self._console.print(f"         {detail}", markup=False, highlight=False)
+            self._console.print(f"         {detail}", markup=False, highlight=False, soft_wrap=True)
 
     def _measured(self, seen: Measured) -> None:
         text = f"reruns, round {seen.rounds}: {arms(seen)}"
@@ -77,7 +77,7 @@ class Show:
             f"\n{check}; evidence: {len(ending.evidence)} files on kl-triage/evidence", highlight=False
         )
         for sentence in wrong:
-            self._console.print(f"[bold red]wrong:[/] {sentence}", highlight=False)
+            self._console.print(f"[bold red]wrong:[/] {sentence}", highlight=False, soft_wrap=True)
         if not wrong:
             self._console.print(
                 f"[bold green]right:[/] {expected} was the answer to give here.", highlight=False
@@ -85,7 +85,7 @@ class Show:
 
     def _document(self, title: str, item: dict[str, Any]) -> None:
         self._console.print(Panel(Markdown(visible(item["body"] or "")), title=title, title_align="left"))
-        self._console.print(item["html_url"], highlight=False)
+        self._console.print(item["html_url"], highlight=False, soft_wrap=True)
 
 
 def arms(seen: Measured) -> str:

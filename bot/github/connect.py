@@ -46,7 +46,7 @@ class Installations:
 
     def repository(self, installation_id: int, full_name: str) -> Repository:
         """The repository through its installation's token; lazy, so it costs no request by itself."""
-        return self._client(installation_id).get_repo(full_name, lazy=True)
+        return self._client(installation_id).get_repo(full_name)
 
     def login(self) -> str:
         """The author name of everything the App writes, for instance `kl-triage[bot]`."""
@@ -69,6 +69,7 @@ class Installations:
                     timeout=TIMEOUT_S,
                     user_agent=BOT_USER_AGENT,
                     per_page=100,
+                    lazy=True,
                     api_version=API_VERSION,
                     seconds_between_requests=None,
                     seconds_between_writes=self._pace,

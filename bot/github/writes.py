@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from github import GithubException, UnknownObjectException
 from github.CheckRun import CheckRun
 from github.GithubObject import NotSet
 from github.InputGitTreeElement import InputGitTreeElement
@@ -107,7 +106,9 @@ def commit_evidence(
         return commit.sha
     parent = repo.get_git_commit(head)
     commit = repo.create_git_commit(message, repo.create_git_tree(elements, parent.tree), [parent])
-    repo.get_git_ref(f"heads/{branch}").edit(commit.sha, force=False)
+    ref = repo.get_git_ref(f"heads/{branch}")
+    ref.update()  # a lazy reference would be edited at the address it is read from: no such call
+    ref.edit(commit.sha, force=False)
     return commit.sha
 
 
@@ -136,41 +137,28 @@ def commit_file(repo: Repository, branch: str, path: str, *, old: bytes, new: by
 
 def pull_of_branch(repo: Repository, branch: str) -> ProposedPull | None:
     """The newest pull request from this branch of the repository itself, open or not."""
-    owner = repo.full_name.split("/")[0]
-    for found in islice(repo.get_pulls(state="all", head=f"{owner}:{branch}"), 10):
-        if found.head.ref == branch:
-            return _proposed(found)
-    return None
-
-
-def pull_state(repo: Repository, number: int) -> ProposedPull | None:
-    try:
-        return _proposed(repo.get_pull(number))
-    except UnknownObjectException:
-        return None
+    found = _pull_of_branch(repo, branch)
+    return None if found is None else _proposed(found)
 
 
 def ensure_draft_pull(
     repo: Repository, branch: str, base: str, *, title: str, body: str, label: str
 ) -> ProposedPull:
-    """The draft pull request of a branch; one that exists is returned as it is, open or closed."""
-    found = pull_of_branch(repo, branch)
-    if found is not None:
-        return found
-    created = repo.create_pull(base, branch, title=title, body=body, draft=True, maintainer_can_modify=False)
-    created.add_to_labels(label)
-    return _proposed(created)
+    """The labelled draft of a branch; one that exists is returned, and a closed one left as it is."""
+    found = _pull_of_branch(repo, branch)
+    if found is None:
+        found = repo.create_pull(
+            base, branch, title=title, body=body, draft=True, maintainer_can_modify=False
+        )
+    if found.state == "open" and label not in {existing.name for existing in found.labels}:
+        found.add_to_labels(label)
+    return _proposed(found)
 
 
-def update_pull_body(repo: Repository, number: int, body: str) -> None:
-    found = repo.get_pull(number)
-    if found.body != body:
-        found.edit(body=body)
-
-
-def is_ambiguous(error: Exception) -> bool:
-    """Whether a failed write may have happened all the same (5xx, time-out, broken connection)."""
-    return not isinstance(error, GithubException) or error.status >= 500
+def _pull_of_branch(repo: Repository, branch: str) -> PullRequest | None:
+    owner = repo.full_name.split("/")[0]
+    pulls = islice(repo.get_pulls(state="all", head=f"{owner}:{branch}"), 10)
+    return next((found for found in pulls if found.head.ref == branch), None)
 
 
 def _own_comment(repo: Repository, number: int, marker: str, author: str) -> IssueComment | None:

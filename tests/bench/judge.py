@@ -1,4 +1,4 @@
-"""The judge on simulated worlds with a known truth: `python -m tests.bench.judge [--worlds N] [--demo N]`.
+"""The judge on simulated worlds with a known truth: `python -m tests.bench.judge [--worlds N] [--demo N] [--first SEED]`.
 
 Prints, per family, how it ended, and the shares that score a judge, each with its exact 95 % interval.
 Worlds are those of tests/verdict/worlds.py; the same seeds give the same table.
@@ -102,15 +102,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2000, help="wide worlds (default 2000)")
     parser.add_argument("--demo", type=int, default=200, help="worlds of each of the demo's scenarios")
+    parser.add_argument("--first", type=int, default=0, help="first seed; use a new one after tuning")
     options = parser.parse_args()
+
+    def seeds(count: int) -> range:
+        return range(options.first, options.first + count)
+
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ProcessPoolExecutor() as pool:
         if options.demo:
-            jobs = [(truth, seed) for truth in DEMO for seed in range(options.demo)]
+            jobs = [(truth, seed) for truth in DEMO for seed in seeds(options.demo)]
             print("The demo's scenarios\n")
             table([row for row in pool.map(run, jobs, chunksize=8) if row])
         if options.worlds:
-            jobs = [("wide", seed) for seed in range(options.worlds)]
+            jobs = [("wide", seed) for seed in seeds(options.worlds)]
             rows = [row for row in pool.map(run, jobs, chunksize=8) if row]
             print(f"\nWide worlds: {len(rows)} of {options.worlds} had a red job\n")
             table(rows)

@@ -179,12 +179,11 @@ def wide(seed: int) -> World:
         world["fault_rate"] = float(rng.uniform(0.05, 0.4))
         world["fault_factor"] = float(np.exp(rng.uniform(np.log(8), np.log(100))))
         world["same_prompt"] = bool(rng.random() < 0.5)
-        world["exceedance"] = float(rng.uniform(0.001, 0.02))
     if truth == "step":
         world["step"], world["past"] = float(rng.choice([1.5, 2.0, 3.0])), int(rng.choice([20, 60, 200]))
-        world["step_at"], world["exceedance"] = float(rng.uniform(0.3, 0.8)), float(rng.uniform(0.001, 0.02))
+        world["step_at"] = float(rng.uniform(0.3, 0.8))
     if truth == "hardware":
-        world["bad_host"], world["exceedance"] = float(rng.choice([1.5, 2.0, 3.0])), 0.005
+        world["bad_host"] = float(rng.choice([1.5, 2.0, 3.0]))
     if truth == "rare":
         world["exceedance"] = 0.002
     return World(**world)

@@ -35,7 +35,7 @@ class Engine:
         *,
         max_running: int = 8,
         max_length: int = 256,
-        chunk: int = 10,
+        chunk: int = 16,
         cached_rows: int = 32,
         offload: bool = False,
     ) -> None:

@@ -15,7 +15,7 @@ from tinyserve.engine import Engine, Request
 from tinyserve.kl_utils import compare_kl_divergence
 from tinyserve.model import ModelConfig
 
-PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 50, 40, 9
+PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 28, 16, 12
 
 
 def fixed_prompts() -> list[list[int]]:
@@ -30,7 +30,7 @@ class KLMixin:
 
     kl_threshold: float
     cache_hit_threshold: float
-    max_new_tokens = 96
+    max_new_tokens = 64
     offload = False
     engine: ClassVar[Engine]
 
@@ -44,7 +44,7 @@ class KLMixin:
         del cls.engine
 
     def test_prefill_cache_hit(self) -> None:
-        """All prompts but the last find their first 40 tokens in the cache."""
+        """All prompts but the last find their first 16 tokens in the cache."""
         prompts = self._start("prefill_cache_hit")
         self.engine.generate([prompt[:PREFIX_TOKENS] for prompt in prompts[:-1]], max_new_tokens=1)
         requests = self.engine.generate(prompts, self.max_new_tokens)
@@ -57,7 +57,7 @@ class KLMixin:
         openings = [prompt[:PREFIX_TOKENS] for prompt in prompts]
         first = self.engine.generate(openings, self.max_new_tokens // 4)
         turns = [[*turn.prompt, *turn.output, *turn.prompt[:FOLLOW_UP_TOKENS]] for turn in first]
-        requests = self.engine.generate(turns, self.max_new_tokens // 2)
+        requests = self.engine.generate(turns, 48)
         self._check_hits(requests)
         self._compare("decode_cache_hit", requests)
 

@@ -20,14 +20,14 @@ class ModelConfig:
     name: str = "tiny-hybrid-fp8"
     vocab: int = 128
     width: int = 64
-    state: int = 16
+    state: int = 8
     heads: int = 4
     seed: int = 20260
-    logit_scale: float = 1.38
+    logit_scale: float = 1.5
     slowest_step: float = 0.002
     fastest_step: float = 0.02
     eos: int = 0
-    eos_bias: float = -1.9
+    eos_bias: float = -2.15
 
 
 @dataclass

@@ -1,0 +1,78 @@
+"""Dispatches through the fleet and PyGithub: one POST, found again by the request id."""
+
+import pytest
+
+from bot.github.actions import Actions
+from bot.verdict import Refusal
+from runners.fleets.github_actions import DispatchRefused, GitHubActionsFleet
+from runners.plan import PlannedLaunch, RerunPlan
+
+WORKFLOW = "kl-rerun.yml"
+
+
+def plan(request: str = "kl-abc-r0") -> RerunPlan:
+    return RerunPlan(
+        request=request,
+        test="test/test_kl.py::TestKL.test_hit",
+        commits={"head": "a" * 40, "base": "b" * 40},
+        launches=(PlannedLaunch("head", 2), PlannedLaunch("base", 2)),
+    )
+
+
+@pytest.fixture
+def fleet(repo):
+    return GitHubActionsFleet(Actions(repo), ref="main", runner="kl-cpu", sleep=lambda _s: None)
+
+
+@pytest.fixture
+def small_inputs(stage):
+    """The seeded workflow declares no `plan` input; the real one does."""
+    text = stage.repo().get_contents(f".github/workflows/{WORKFLOW}").decoded_content.decode()
+    text = text.replace("      runner:", "      plan: {type: string, required: true}\n      runner:")
+    admin = stage.repo("maintainer-b")
+    sha = admin.get_contents(f".github/workflows/{WORKFLOW}").sha
+    admin.update_file(f".github/workflows/{WORKFLOW}", "plan", text, sha, branch="main")
+
+
+def runs(stage):
+    return [run.display_title for run in stage.repo().get_workflow_runs(event="workflow_dispatch")]
+
+
+def test_a_plan_is_dispatched_and_found_again(stage, fleet, small_inputs):
+    ticket = fleet.dispatch(plan())
+    assert ticket.handle is not None and ticket.url
+    assert fleet.dispatch(plan()).handle == ticket.handle
+    assert runs(stage) == ["KL rerun kl-abc-r0"]
+
+
+def test_a_dispatch_whose_answer_was_lost_started_one_run(stage, fleet, small_inputs, lose_the_next_answer):
+    lose_the_next_answer("POST", "/dispatches")
+    ticket = fleet.dispatch(plan())
+    assert ticket.handle is not None
+    assert runs(stage) == ["KL rerun kl-abc-r0"]
+
+
+def test_a_workflow_that_is_not_there_is_a_sentence(repo):
+    fleet = GitHubActionsFleet(Actions(repo), ref="main", runner="kl-cpu", workflow="absent.yml")
+    refusal = fleet.dispatch(plan())
+    assert isinstance(refusal, Refusal) and "absent.yml" in refusal.sentence and "init" in refusal.sentence
+
+
+def test_an_input_the_workflow_does_not_know_is_refused(repo):
+    with pytest.raises(DispatchRefused, match="422"):
+        Actions(repo).dispatch(WORKFLOW, "main", {"request_id": "x", "colour": "red"})
+
+
+def test_an_artifact_comes_from_the_blob_store(stage, repo, fleet, small_inputs):
+    ticket = fleet.dispatch(plan())
+    spec = stage.hand.specs[-1]
+    stage.hand.events.on_artifact(spec.job_id, "kl-readings-kl-abc-r0", b"PK zip")
+    actions = Actions(repo)
+    assert actions.artifact(int(ticket.handle), "kl-readings-kl-abc-r0") == b"PK zip"
+    assert actions.artifact(int(ticket.handle), "other") is None
+
+
+def test_a_run_can_be_cancelled(stage, fleet, small_inputs):
+    ticket = fleet.dispatch(plan())
+    fleet.cancel(ticket)
+    assert stage.hand.cancelled == [stage.hand.specs[-1].job_id]

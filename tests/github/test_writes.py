@@ -1,0 +1,114 @@
+"""Every write, done twice or with its answer lost, leaves one effect."""
+
+import pytest
+from github import GithubException
+
+from bot.github import reads, writes
+
+MARKER = "<!-- kl-triage:v1 key=a"
+LOGIN = "kl-triage[bot]"
+FILE = "test/test_kl.py"
+OLD = b"class TestKL:\n    kl_threshold = 0.003\n"
+NEW = b"class TestKL:\n    # why\n    kl_threshold = 0.005\n"
+
+
+def twice(action):
+    """The step of a workflow: it fails once on the lost answer and runs again."""
+    with pytest.raises(GithubException) as lost:
+        action()
+    assert lost.value.status == 502
+    return action()
+
+
+def test_a_comment_is_edited_in_place_and_not_written_when_equal(stage, repo):
+    number = stage.open_pull().number
+
+    def say(text):
+        return writes.upsert_comment(repo, number, marker=MARKER, author=LOGIN, body=f"{MARKER} -->\n{text}")
+
+    first, same, other = say("one"), say("one"), say("two")
+    assert (first.id, first.changed) == (same.id, not same.changed) == (other.id, other.changed)
+    assert [comment.body for comment in stage.repo().get_issue(number).get_comments()] == [
+        f"{MARKER} -->\ntwo"
+    ]
+
+
+def test_a_strangers_comment_with_our_marker_is_not_ours(stage, repo):
+    number = stage.open_pull().number
+    stage.repo("dev-a").get_issue(number).create_comment(f"{MARKER} -->\nmine")
+    writes.upsert_comment(repo, number, marker=MARKER, author=LOGIN, body=f"{MARKER} -->\nours")
+    bodies = [comment.body for comment in stage.repo().get_issue(number).get_comments()]
+    assert bodies == [f"{MARKER} -->\nmine", f"{MARKER} -->\nours"]
+
+
+def test_a_comment_whose_answer_was_lost_is_there_once(stage, repo, lose_the_next_answer):
+    number = stage.open_pull().number
+    lose_the_next_answer("POST", "/comments")
+    twice(lambda: writes.upsert_comment(repo, number, marker=MARKER, author=LOGIN, body=f"{MARKER} -->"))
+    assert stage.repo().get_issue(number).get_comments().totalCount == 1
+
+
+def test_a_check_whose_answer_was_lost_is_there_once(stage, repo, lose_the_next_answer):
+    sha = stage.open_pull().head.sha
+    lose_the_next_answer("POST", "/check-runs")
+
+    def check(conclusion=None):
+        return writes.upsert_check(
+            repo, sha, external_id="kl-1", details_url=None, title="t", summary="s", conclusion=conclusion
+        )
+
+    twice(check)
+    check("failure")
+    found = list(stage.repo().get_commit(sha).get_check_runs(check_name="kl-triage"))
+    assert [(item.status, item.conclusion) for item in found] == [("completed", "failure")]
+
+
+def test_evidence_makes_its_branch_once_and_keeps_what_was_there(stage, repo, lose_the_next_answer):
+    lose_the_next_answer("POST", "/git/refs")
+
+    def keep(folder):
+        return writes.commit_evidence(
+            repo, "kl-triage/evidence", folder, {"readings.jsonl": "{}\n"}, "Evidence"
+        )
+
+    first = twice(lambda: keep("one"))
+    assert keep("one") == first
+    second = keep("two")
+    assert second != first
+    tree = stage.repo().get_git_tree(second, recursive=True)
+    assert sorted(item.path for item in tree.tree if item.type == "blob") == [
+        "one/readings.jsonl",
+        "two/readings.jsonl",
+    ]
+
+
+def test_a_file_is_committed_once_and_somebody_elses_edit_is_left_alone(stage, repo):
+    writes.ensure_branch(repo, "kl-triage/bump/x", reads.branch_head(repo, "main"))
+    writes.ensure_branch(repo, "kl-triage/bump/x", reads.branch_head(repo, "main"))
+    assert writes.commit_file(repo, "kl-triage/bump/x", FILE, old=OLD, new=NEW, message="Bump")
+    head = reads.branch_head(repo, "kl-triage/bump/x")
+    assert writes.commit_file(repo, "kl-triage/bump/x", FILE, old=OLD, new=NEW, message="Bump")
+    assert reads.branch_head(repo, "kl-triage/bump/x") == head
+    assert not writes.commit_file(repo, "kl-triage/bump/x", FILE, old=b"other", new=b"more", message="Bump")
+    assert reads.file_at(repo, FILE, "kl-triage/bump/x") == NEW
+
+
+def test_a_draft_whose_answer_was_lost_is_opened_once_and_a_closed_one_is_not_reopened(
+    stage, repo, lose_the_next_answer
+):
+    writes.ensure_branch(repo, "kl-triage/bump/x", reads.branch_head(repo, "main"))
+    writes.commit_file(repo, "kl-triage/bump/x", FILE, old=OLD, new=NEW, message="Bump")
+    lose_the_next_answer("POST", "/pulls")
+
+    def draft():
+        return writes.ensure_draft_pull(
+            repo, "kl-triage/bump/x", "main", title="Relax", body="why", label="kl-triage"
+        )
+
+    opened = twice(draft)
+    pulls = list(stage.repo().get_pulls(state="all"))
+    assert [(pull.number, pull.draft) for pull in pulls] == [(opened.number, True)]
+    assert [label.name for label in pulls[0].labels] == ["kl-triage"]
+    pulls[0].edit(state="closed")
+    assert draft().state == "closed"
+    assert stage.repo().get_pulls(state="open").totalCount == 0
