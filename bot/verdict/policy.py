@@ -52,10 +52,11 @@ class Policy:
 
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
     # reaches odds of 200 with chance <= 0.5 %, at any number of looks. A bump needs the odds against it:
-    # at 50 runs an arm 95 to 98 % of simulated healthy tests (9 prompts) lie under 0.3, and all faults of
-    # x 20 and more in 40 % of runs over 1,000 : 1.
+    # at 50 runs an arm 90 to 95 % of simulated healthy tests (9 prompts) lie under 0.15, and all faults of
+    # x 20 and more in 40 % of runs over 1,000 : 1. Bumps of new faults in 118 wide worlds: 8 at 0.3, 5 at
+    # 0.15, 1 at 0.08; bumps of 396 noise worlds: 292, 283, 253.
     fault_odds: float = 200.0
-    fault_excluded: float = 0.3
+    fault_excluded: float = 0.15
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.

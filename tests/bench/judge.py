@@ -1,4 +1,6 @@
-"""The judge on simulated worlds with a known truth: `python -m tests.bench.judge [--worlds N] [--demo N] [--first SEED]`.
+"""The judge on simulated worlds with a known truth.
+
+`python -m tests.bench.judge [--worlds N] [--demo N] [--first SEED]`
 
 Prints, per family, how it ended, and the shares that score a judge, each with its exact 95 % interval.
 Worlds are those of tests/verdict/worlds.py; the same seeds give the same table.

@@ -15,7 +15,7 @@ from tinyserve.engine import Engine, Request
 from tinyserve.kl_utils import compare_kl_divergence
 from tinyserve.model import ModelConfig
 
-PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 28, 16, 12
+PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 28, 16, 8
 
 
 def fixed_prompts() -> list[list[int]]:
@@ -30,7 +30,7 @@ class KLMixin:
 
     kl_threshold: float
     cache_hit_threshold: float
-    max_new_tokens = 64
+    max_new_tokens = 72
     offload = False
     engine: ClassVar[Engine]
 

@@ -27,7 +27,7 @@ class ModelConfig:
     slowest_step: float = 0.002
     fastest_step: float = 0.02
     eos: int = 0
-    eos_bias: float = -2.15
+    eos_bias: float = -2.3
 
 
 @dataclass
