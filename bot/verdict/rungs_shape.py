@@ -37,14 +37,14 @@ def deterministic(case: Case) -> Finding:
     matches = trigger.n > 0 and same(np.append(trigger.values, head.values), case.policy.same_printed)
     moved = f", base lies at {np.median(base.values):.3g}" if base.n else ""
     if one_level:
-        also = " and in the red job" if matches else ""
-        what = f"All {head.n} runs of head gave {head.values[0]:.6g}{also}"
+        also = " and the red job" if matches else ""
+        what = f"All {head.n} runs of head{also} gave {head.values[0]:.6g}"
         reason = "identical_values"
     else:
         what = f"The {head.n} runs of head gave one fixed number on each of {head.launch_count} launches"
         reason = "identical_within_launch"
     sentence = (
-        f"{what} (bound {case.evidence.threshold:g}{moved}): a fixed level, not noise, so find what moved it."
+        f"{what} (bound {case.evidence.threshold:g}{moved}): a fixed level, not noise; find what moved it."
     )
     return Finding(f"{head.n} runs of head, no spread", VerdictKind.DETERMINISTIC, reason, sentence)
 
