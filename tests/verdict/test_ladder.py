@@ -60,7 +60,7 @@ def test_the_same_number_on_every_launch_is_deterministic():
     records = [*trigger(0.0045, 0.0045), *arm("head", [[0.0045] * 4] * 2), *noisy("base", 0.002, 2, 4, 1)]
     verdict = judge(records)
     assert (verdict.kind, verdict.reason) == (K.DETERMINISTIC, "identical_values")
-    assert "All 8 runs of head gave 0.0045 and in the red job" in verdict.sentence
+    assert "All 8 runs of head and the red job gave 0.0045" in verdict.sentence
 
 
 def test_one_number_a_launch_is_deterministic_too():

@@ -117,7 +117,9 @@ class PrefixCache:
 
         A state stands for exactly the tokens it has seen, so a prefix counts only as a whole.
         """
-        hits = [prefix for prefix in self.rows if len(prefix) < len(tokens) and tokens[: len(prefix)] == prefix]
+        hits = [
+            prefix for prefix in self.rows if len(prefix) < len(tokens) and tokens[: len(prefix)] == prefix
+        ]
         if not hits:
             return 0
         best = max(hits, key=len)

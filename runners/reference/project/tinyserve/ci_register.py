@@ -1,4 +1,4 @@
-"""How a test file says which CI suite runs it. The call is read from the source text, never executed for it."""
+"""How a test file says which CI suite runs it. The call is read from the source, not executed."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Engine:
     def generate(
         self, prompts: Sequence[Sequence[int]], max_new_tokens: int, min_new_tokens: int = 16
     ) -> list[Request]:
-        """Samples at temperature 1 until the end token, heeded from `min_new_tokens` on, or `max_new_tokens`."""
+        """Samples at temperature 1 until `max_new_tokens` or, from `min_new_tokens` on, the end token."""
         requests = [Request(tuple(prompt)) for prompt in prompts]
         waiting, running = deque(requests), list[Request]()
         logits = torch.empty(0, self.config.vocab, device=DEVICE)
@@ -60,7 +60,9 @@ class Engine:
             for request, token, logprob in zip(running, *sample(logits), strict=True):
                 request.output.append(token)
                 request.logprobs.append(logprob)
-            running = [request for request in running if not self._finish(request, min_new_tokens, max_new_tokens)]
+            running = [
+                request for request in running if not self._finish(request, min_new_tokens, max_new_tokens)
+            ]
             logits = self._decode(running) if running else logits[:0]
         return requests
 
@@ -74,7 +76,8 @@ class Engine:
         logprobs = torch.log_softmax(logits[:, :-1], dim=-1)
         scored = logprobs.gather(-1, tokens[:, 1:].unsqueeze(-1)).squeeze(-1).tolist()
         return [
-            row[len(prompt) - 1 : len(text) - 1] for prompt, text, row in zip(prompts, texts, scored, strict=True)
+            row[len(prompt) - 1 : len(text) - 1]
+            for prompt, text, row in zip(prompts, texts, scored, strict=True)
         ]
 
     def flush_cache(self) -> None:

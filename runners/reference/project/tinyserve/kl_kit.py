@@ -15,7 +15,8 @@ from tinyserve.engine import Engine, Request
 from tinyserve.kl_utils import compare_kl_divergence
 from tinyserve.model import ModelConfig
 
-PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS, FOLLOW_UP_TOKENS = 9, 28, 16, 8
+PROMPTS, PROMPT_TOKENS = 9, 28
+PREFIX_TOKENS, ANSWER_TOKENS, FOLLOW_UP_TOKENS = 16, 16, 12
 
 
 def fixed_prompts() -> list[list[int]]:
@@ -52,12 +53,12 @@ class KLMixin:
         self._compare("prefill_cache_hit", requests)
 
     def test_decode_cache_hit(self) -> None:
-        """Second turn of a conversation: prompt and answer of the first are in the cache."""
+        """Second turn of a conversation: opening and answer of the first are in the cache."""
         prompts = self._start("decode_cache_hit")
         openings = [prompt[:PREFIX_TOKENS] for prompt in prompts]
-        first = self.engine.generate(openings, self.max_new_tokens // 4)
+        first = self.engine.generate(openings, ANSWER_TOKENS)
         turns = [[*turn.prompt, *turn.output, *turn.prompt[:FOLLOW_UP_TOKENS]] for turn in first]
-        requests = self.engine.generate(turns, 48)
+        requests = self.engine.generate(turns, self.max_new_tokens // 2)
         self._check_hits(requests)
         self._compare("decode_cache_hit", requests)
 

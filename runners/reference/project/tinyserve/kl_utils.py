@@ -24,7 +24,7 @@ def compare_kl_divergence(
     model_name: str,
     label: str,
 ) -> None:
-    """Prints the KL of each prompt and their mean; AssertionError when the mean is over thresholds["kl_div"]."""
+    """Prints each prompt's KL and their mean; AssertionError when the mean is over thresholds["kl_div"]."""
     kl_divs = [k3_divergence(*pair) for pair in zip(prefill_logprobs, cached_logprobs, strict=True)]
     avg_kl_div = float(np.mean(kl_divs))
     threshold = thresholds["kl_div"]

@@ -17,17 +17,23 @@ from tinyserve.device import DEVICE
 
 @dataclass(frozen=True)
 class ModelConfig:
+    """Sizes, and the constants that set the noise: logits are `logit_scale` wide, and the channels of the
+    state keep 1 - `slowest_step` to 1 - `fastest_step` of what they hold at a typical token.
+
+    Slow channels are where FP8 hurts: what a token adds can be smaller than half a step of the format.
+    """
+
     name: str = "tiny-hybrid-fp8"
     vocab: int = 128
     width: int = 64
     state: int = 8
     heads: int = 4
     seed: int = 20260
-    logit_scale: float = 1.5
-    slowest_step: float = 0.002
-    fastest_step: float = 0.02
+    logit_scale: float = 1.42
+    slowest_step: float = 0.003
+    fastest_step: float = 0.008
     eos: int = 0
-    eos_bias: float = -2.3
+    eos_bias: float = -2.35  # about four answers in ten runs end early: rows are handed on in mid-run
 
 
 @dataclass
@@ -58,7 +64,6 @@ class HybridModel:
         self.attention_in = weight(width, 3 * width)
         self.attention_out = weight(width, width)
         self.head = weight(width, config.vocab) * config.logit_scale
-        # Channels forget at log-spaced speeds, so that the state remembers the last ten to thousand tokens.
         steps = torch.logspace(math.log10(config.slowest_step), math.log10(config.fastest_step), width)
         self.step_bias = torch.log(torch.expm1(steps)).to(DEVICE)
         self.head_bias = torch.zeros(config.vocab, device=DEVICE)

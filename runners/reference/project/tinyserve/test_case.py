@@ -12,7 +12,8 @@ from typing import Any
 
 def retry(attempt: Callable[[], Any], max_retry: int, delay: float) -> Any:
     """Calls `attempt` until it passes, at most 1 + `max_retry` times with `delay` seconds between them."""
-    for number in range(max_retry + 1):
+    number = 0
+    while True:
         try:
             return attempt()
         except unittest.SkipTest:
@@ -20,15 +21,15 @@ def retry(attempt: Callable[[], Any], max_retry: int, delay: float) -> Any:
         except Exception as error:
             traceback.print_exc()
             if number == max_retry:
-                break_message = "retry() exceed maximum number of retries."
-                raise Exception(break_message)  # noqa: B904 - the log shows both, chained as they happened
+                # Chained, not "from": the log shows the KL failure and then this one.
+                raise Exception("retry() exceed maximum number of retries.")  # noqa: B904
             print(
                 f"retry() failed once ({number}th try, maximum {max_retry} retries). "
                 f"Will delay {delay:.2f}s and retry. Error: {error}",
                 file=sys.stderr,
             )
             time.sleep(delay)
-    return None
+            number += 1
 
 
 class CITestCase(unittest.TestCase):
