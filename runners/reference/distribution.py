@@ -17,7 +17,7 @@ from bot.verdict.stats import clopper_pearson
 BOUNDS: Final = (0.003, 0.005)
 """Of the first class and of its sibling."""
 OUTLIER: Final = 15.0
-"""A prompt this many times over the median of all prompts; the highest of some ten thousand healthy ones was 11."""
+"""A prompt this many times over the median of all prompts: rarer than one in a thousand healthy runs."""
 _QUANTILES: Final = (0.01, 0.05, 0.25, 0.75, 0.95, 0.99)
 
 

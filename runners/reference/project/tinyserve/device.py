@@ -1,11 +1,6 @@
-"""The one place that loads torch and picks the device."""
+"""The one place that picks the device."""
 
-from __future__ import annotations
-
-try:
-    import torch
-except ImportError:
-    raise SystemExit("tinyserve needs PyTorch: install torch 2.6 or newer and run again.") from None
+import torch
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 

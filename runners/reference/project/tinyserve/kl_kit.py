@@ -15,7 +15,7 @@ from tinyserve.engine import Engine, Request
 from tinyserve.kl_utils import compare_kl_divergence
 from tinyserve.model import ModelConfig
 
-PROMPTS, PROMPT_TOKENS = 9, 28
+PROMPTS, PROMPT_TOKENS = 9, 32
 PREFIX_TOKENS, ANSWER_TOKENS, FOLLOW_UP_TOKENS = 16, 16, 12
 
 
