@@ -8,18 +8,20 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, stdtrit
 
 from bot.verdict.evidence import Floats, Ints
 
 SHARES: Final = np.array([0.04, 0.1, 0.2, 0.4])
 """Share of runs with the fault: the published ones lie between 1.4 % and a half."""
-FACTORS: Final = np.array([5.0, 8.0, 13.0, 22.0, 40.0, 75.0, 140.0])
-"""A prompt under a fault over the same prompt without: the published signature is x 60 - 170."""
+FACTORS: Final = np.array([8.0, 13.0, 22.0, 40.0, 75.0, 140.0])
+"""A prompt under a fault over the same prompt without: the published signature is x 60 - 170. Under x 8 one
+prompt of nine moves their mean by less than x 1.8, and cannot be told from the tail."""
 WHOLE_FACTORS: Final = np.array([3.0, 6.0, 12.0, 30.0, 100.0, 1e3, 1e5])
 """The same where only the mean of the prompts is known; factors under 3 are a matter of the tail."""
-TAIL: Final = 20.0
-"""Degrees of freedom of the healthy law: close to normal (excess kurtosis 0.4), with room in the far tail."""
+TAILS: Final = (8.0, 20.0)
+"""Degrees of freedom the healthy law may have (excess kurtosis 1.5 and 0.4): which of them, the readings say.
+A fault lifts values only, so the lower tail and the shoulders tell a heavy law from a fault."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +56,11 @@ class FaultEvidence:
 def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> FaultEvidence:
     """Bayes factor, averaged over the share of runs hit, the factor, one or any prompt, new or old code.
 
-    A run without the fault has residuals t(20) around its prompts' own reference; with it one prompt is
-    lifted. The trigger is known only because it exceeded, so its likelihood is divided by the chance to
-    exceed under each hypothesis. Under no fault such a factor reaches odds k with chance <= 1/k at any
-    number of looks (Ville 1939; here up to the error of the plugged-in references).
+    A run without the fault has Student-t residuals around its prompts' own reference, with as heavy a
+    tail as the readings show (`TAILS`); with it one prompt is lifted. The trigger is known only because it
+    exceeded, so its likelihood is divided by the chance to exceed under each hypothesis. Under no fault
+    such a factor reaches odds k with chance <= 1/k at any number of looks (Ville 1939; here up to the error
+    of the plugged-in references).
     """
     y = np.log(np.maximum(runs.values, math.exp(log_bound) * 1e-6))
     width = y.shape[1]
@@ -66,25 +69,47 @@ def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> Fau
     if width > 1:  # a launch (or a change of code) moves all prompts alike: no fault of a single one
         residual = residual - _launch_centres(residual, runs.launches)
     reference = residual[runs.reference]
-    sd = max(1.4826 * float(np.median(np.abs(reference))), 0.02)
-    sd *= math.sqrt(1 + 1.57 / len(reference))
+    spread = float(np.median(np.abs(reference))) * math.sqrt(1 + 1.57 / len(reference))
+    laws = [_Law(tail, max(spread / float(stdtrit(tail, 0.75)), 0.02)) for tail in TAILS]
+    null = np.array([float(law.log(residual).sum()) for law in laws])
     factors = FACTORS if width > 1 else WHOLE_FACTORS
-    lift = np.log(factors)[:, None, None]
-    log_ratio = _log_t((residual - lift) / sd) - _log_t(residual / sd)  # F x R x P
+    ratios = [law.log(residual - np.log(factors)[:, None, None]) - law.log(residual) for law in laws]
 
     lifted = runs.values[runs.reference] * (factors[:, None, None] - 1) / width
     exceeds = (runs.values[runs.reference].mean(axis=1)[:, None] + lifted) > math.exp(log_bound)
     exceeds_hit = np.clip(exceeds.mean(axis=1), healthy_exceedance, 1.0)  # F x P
+    odds = np.array([_odds(ratio, exceeds_hit, runs, healthy_exceedance) for ratio in ratios])
+    likeliest = int(np.argmax(null + odds))
+    sd = max(1.4826 * spread, 0.02)
+    z = residual / sd
+    strong = _log_mean(ratios[likeliest], 0) > math.log(100.0)
+    far = np.argwhere((z > 3.5) & (residual > math.log(3.0)) & strong)
+    suspects = sorted(((int(r), int(p)) for r, p in far), key=lambda rp: (-z[rp], rp))
+    total = float(logsumexp(null + odds) - logsumexp(null))
+    return FaultEvidence(total, runs.values, z, np.exp(centre), sd, tuple(suspects))
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """Student's t on the log scale, scaled so that its quartiles are those of the readings."""
+
+    tail: float
+    sd: float
+
+    def log(self, residual: Floats) -> Floats:
+        z, nu = residual / self.sd, self.tail
+        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log(nu * math.pi) - math.log(self.sd)
+        return np.asarray(constant - (nu + 1) / 2 * np.log1p(z**2 / nu), dtype=np.float64)
+
+
+def _odds(log_ratio: Floats, exceeds_hit: Floats, runs: Runs, healthy: float) -> float:
+    """The fault may hit any prompt, or always the same."""
     anywhere = _log_mean(log_ratio, 2)[:, :, None]
     odds = [
-        _log_odds(anywhere, exceeds_hit.mean(axis=1, keepdims=True), runs, healthy_exceedance),
-        _log_odds(log_ratio, exceeds_hit, runs, healthy_exceedance),
+        _log_odds(anywhere, exceeds_hit.mean(axis=1, keepdims=True), runs, healthy),
+        _log_odds(log_ratio, exceeds_hit, runs, healthy),
     ]
-    z = residual / sd
-    far = np.argwhere((z > 3.5) & (residual > math.log(3.0)) & (_log_mean(log_ratio, 0) > math.log(100.0)))
-    suspects = sorted(((int(r), int(p)) for r, p in far), key=lambda rp: (-z[rp], rp))
-    usual = np.exp(centre)
-    return FaultEvidence(float(logsumexp(odds) - math.log(2)), runs.values, z, usual, sd, tuple(suspects))
+    return float(logsumexp(odds) - math.log(2))
 
 
 def _centres(y: Floats, runs: Runs) -> Floats:
@@ -119,11 +144,6 @@ def _log_odds(log_ratio: Floats, exceeds: Floats, runs: Runs, healthy: float) ->
     old = terms[:, :, ~runs.trigger].sum(axis=2) + trigger
     both = np.concatenate([new.ravel(), old.ravel()])
     return float(logsumexp(both) - math.log(both.size))
-
-
-def _log_t(z: Floats) -> Floats:
-    constant = gammaln((TAIL + 1) / 2) - gammaln(TAIL / 2) - 0.5 * math.log(TAIL * math.pi)
-    return np.asarray(constant - (TAIL + 1) / 2 * np.log1p(z**2 / TAIL), dtype=np.float64)
 
 
 def _log_mean(values: Floats, axis: int) -> Floats:

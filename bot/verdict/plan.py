@@ -28,7 +28,7 @@ class Mix:
 
 
 def first_plan(policy: Policy) -> Plan:
-    return _plan(Mix(policy.first_launches, policy.first_repeats))
+    return _plan(Mix(*policy.first_batch))
 
 
 def next_plan(case: Case, *, double: bool = False) -> Plan | None:
@@ -74,7 +74,7 @@ def _missing_arms(case: Case, left: float) -> Plan | None:
     """The first batch for an arm that has fewer than two launches."""
     policy = case.policy
     arms = {
-        arm.value: ArmPlan(policy.first_launches, policy.first_repeats)
+        arm.value: ArmPlan(*policy.first_batch)
         for arm in (Arm.HEAD, Arm.BASE)
         if case.evidence.arms[arm].launch_count < 2
     }

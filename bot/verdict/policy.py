@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -91,8 +92,18 @@ class Policy:
     peaks_factor: float = 4.0
 
     @property
+    def first_batch(self) -> tuple[int, int]:
+        """(launches, repeats) of the first look. Where repeats are cheap beside launches more of them pay:
+        the best number grows with the root of the cost ratio (two-stage sampling, Cochran 1977, 10.6)."""
+        cheaper = math.sqrt(self.launch_minutes / self.repeat_minutes / 3.0)
+        return self.first_launches, max(
+            self.first_repeats, min(round(self.first_repeats * cheaper), self.max_repeats)
+        )
+
+    @property
     def first_minutes(self) -> float:
-        return 2 * self.first_launches * (self.launch_minutes + self.first_repeats * self.repeat_minutes)
+        launches, repeats = self.first_batch
+        return 2 * launches * (self.launch_minutes + repeats * self.repeat_minutes)
 
 
 SHIFTS = (1.25, 1.5, 2.0, 3.0)

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from bot.verdict import Evidence, decide
 from bot.verdict.stats import clopper_pearson
+from tests.verdict.build import prompts
 from tests.verdict.worlds import demo, play, wide
 
 DEMO = ("noise", "shift", "fault", "frozen")
@@ -100,6 +103,20 @@ def scores(rows: list[Row]) -> None:
     print(f"median runs {runs:.0f}, mean {minutes:.0f} min")
 
 
+def speed() -> None:
+    """`decide` on 500 readings of 32 prompts: best of seven, since other work is no property of the judge."""
+    records = [*prompts("head", 0.002, 25, 10, 1), *prompts("base", 0.002, 25, 10, 2)]
+    for record in records:
+        record["per_prompt"] = (record["per_prompt"] * 4)[:32]
+    evidence = Evidence.from_records(records)
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        decide(evidence)
+        times.append(time.perf_counter() - start)
+    print(f"decide on {len(records)} readings of 32 prompts: {min(times) * 1000:.0f} ms (asked: 50)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2000, help="wide worlds (default 2000)")
@@ -123,6 +140,7 @@ def main() -> None:
             table(rows)
             print()
             scores(rows)
+    speed()
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Engine:
 
     @torch.inference_mode()
     def generate(
-        self, prompts: Sequence[Sequence[int]], max_new_tokens: int, min_new_tokens: int = 40
+        self, prompts: Sequence[Sequence[int]], max_new_tokens: int, min_new_tokens: int = 64
     ) -> list[Request]:
         """Samples at temperature 1 until `max_new_tokens` or, from `min_new_tokens` on, the end token."""
         requests = [Request(tuple(prompt)) for prompt in prompts]

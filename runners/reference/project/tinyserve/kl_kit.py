@@ -15,8 +15,8 @@ from tinyserve.engine import Engine, Request
 from tinyserve.kl_utils import compare_kl_divergence
 from tinyserve.model import ModelConfig
 
-PROMPTS, PROMPT_TOKENS = 9, 32
-PREFIX_TOKENS, ANSWER_TOKENS, FOLLOW_UP_TOKENS = 16, 16, 12
+PROMPTS, PROMPT_TOKENS, PREFIX_TOKENS = 9, 40, 32
+OPENING_TOKENS, ANSWER_TOKENS, FOLLOW_UP_TOKENS = 16, 16, 12
 
 
 def fixed_prompts() -> list[list[int]]:
@@ -31,7 +31,7 @@ class KLMixin:
 
     kl_threshold: float
     cache_hit_threshold: float
-    max_new_tokens = 72
+    max_new_tokens = 96
     offload = False
     engine: ClassVar[Engine]
 
@@ -45,7 +45,7 @@ class KLMixin:
         del cls.engine
 
     def test_prefill_cache_hit(self) -> None:
-        """All prompts but the last find their first 16 tokens in the cache."""
+        """All prompts but the last find their first 32 tokens in the cache."""
         prompts = self._start("prefill_cache_hit")
         self.engine.generate([prompt[:PREFIX_TOKENS] for prompt in prompts[:-1]], max_new_tokens=1)
         requests = self.engine.generate(prompts, self.max_new_tokens)
@@ -55,7 +55,7 @@ class KLMixin:
     def test_decode_cache_hit(self) -> None:
         """Second turn of a conversation: opening and answer of the first are in the cache."""
         prompts = self._start("decode_cache_hit")
-        openings = [prompt[:PREFIX_TOKENS] for prompt in prompts]
+        openings = [prompt[:OPENING_TOKENS] for prompt in prompts]
         first = self.engine.generate(openings, ANSWER_TOKENS)
         turns = [[*turn.prompt, *turn.output, *turn.prompt[:FOLLOW_UP_TOKENS]] for turn in first]
         requests = self.engine.generate(turns, self.max_new_tokens // 2)
