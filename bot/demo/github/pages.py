@@ -73,30 +73,36 @@ def run(owner: str, repo: str, number: int, job: int | None = None) -> ResponseR
 
 @bp.get("/blob/<path:where>")
 def blob(owner: str, repo: str, where: str) -> ResponseReturnValue:
-    """`<ref>/<path>`; a ref may have slashes, so the longest that exists is taken."""
     w = the_world()
     with w.lock:
-        parts = where.split("/")
-        for cut in range(len(parts) - 1, 0, -1):
-            ref, path = "/".join(parts[:cut]), "/".join(parts[cut:])
-            commit = w.git.resolve(ref)
-            data = w.git.read(commit, path) if commit else None
-            if data is not None:
-                return _page(w, owner, repo, "blob.html", ref=ref, path=path, text=_text(data[:MAX_SHOWN]))
-    return _missing(f"file {where}")
+        found = _file(w, where)
+        if found is None:
+            return _missing(f"file {where}")
+        ref, path, data = found
+        return _page(w, owner, repo, "blob.html", ref=ref, path=path, text=_text(data[:MAX_SHOWN]))
 
 
 @bp.get("/raw/<path:where>")
 def raw(owner: str, repo: str, where: str) -> ResponseReturnValue:
-    """A picture of the evidence."""
+    """A picture of the evidence; as an image it runs no script, and the page's policy allows none."""
     w = the_world()
     with w.lock:
-        sha, _, path = where.partition("/")
-        commit = w.git.resolve(sha)
-        data = w.git.read(commit, path) if commit else None
-    if data is None or not path.endswith(".svg"):
+        found = _file(w, where)
+    if found is None or not found[1].endswith(".svg"):
         return _missing(f"picture {where}")
-    return Response(data, mimetype="image/svg+xml")  # as an image it runs no script, and the CSP allows none
+    return Response(found[2], mimetype="image/svg+xml")
+
+
+def _file(w: World, where: str) -> tuple[str, str, bytes] | None:
+    """(ref, path, bytes) of `<ref>/<path>`; a ref may have slashes, so the longest that exists is taken."""
+    parts = where.split("/")
+    for cut in range(len(parts) - 1, 0, -1):
+        ref, path = "/".join(parts[:cut]), "/".join(parts[cut:])
+        commit = w.git.resolve(ref)
+        data = w.git.read(commit, path) if commit else None
+        if data is not None:
+            return ref, path, data
+    return None
 
 
 def _text(data: bytes) -> str:

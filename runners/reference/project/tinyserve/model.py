@@ -29,7 +29,7 @@ class ModelConfig:
     state: int = 8
     heads: int = 4
     seed: int = 20260
-    logit_scale: float = 1.66
+    logit_scale: float = 1.65
     gate_eps: float = 0.01  # keeps the norm from blowing up a state that says little yet, and its rounding
     slowest_step: float = 0.003
     fastest_step: float = 0.008
