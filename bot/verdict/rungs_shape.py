@@ -63,18 +63,24 @@ def intermittent(case: Case) -> Finding:
     where = f"prompt {prompt}" if evidence.z.shape[1] > 1 else "the value"
     arms = [names[i][0] for i in hit]
     which = where if len({p for _, p in evidence.suspects}) == 1 else "a single prompt"
-    count = ", ".join(
-        f"{arms.count(arm)} of {sum(a is arm for a, _ in names)} runs of {arm}" for arm in Arm if arm in arms
+    count = " and ".join(
+        f"{arms.count(arm)} of {sum(a is arm for a, _ in names)} {_runs_of(arm)}"
+        for arm in Arm
+        if arm in arms
     )
     old = Arm.BASE in arms or Arm.HISTORY in arms
     return Finding(
         f"{odds}; {len(hit)} runs with a far-out value",
         VerdictKind.INTERMITTENT,
         "single_prompt_fault" if evidence.z.shape[1] > 1 else "rare_large_values",
-        f"In {count} {which} sits far outside "
+        f"In {count}, {which} sits far outside "
         f"its own usual level (up to × {value:.0f}) while the rest is as always: a rare fault"
         f"{', as old as the base' if old else ''}, not noise of the mean.",
     )
+
+
+def _runs_of(arm: Arm) -> str:
+    return "tries of the red job" if arm is Arm.TRIGGER else f"runs of {arm}"
 
 
 def outlier_prompts(case: Case, most: int = 10) -> tuple[OutlierPrompt, ...]:
