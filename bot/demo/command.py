@@ -49,9 +49,9 @@ def run_demo(scenario_name: str, *, keep: bool, as_json: bool, port: int = 0) ->
         ok = _perform(stage, SCENARIOS[scenario_name], show, as_json=as_json)
         if keep:
             _wait(stage)
-    except StageError as error:
+    except (StageError, OSError, RuntimeError) as error:  # requests' errors are OSErrors
         show.close()
-        print(error, file=sys.stderr)
+        print(f"The demo could not go on: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         show.close()
         return 130

@@ -1,7 +1,8 @@
-"""Whether the story ended as it should, seen from GitHub and from git, not from the bot's own word."""
+"""Whether the story ended as it should, seen from GitHub and from git: comments, checks, pull requests."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from bot.demo.scenario import Scenario
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What was there at the end. `verdict` is the JSON of the judge, `diff` that of the bump's branch."""
+    """What was there at the end; `verdict` is the judge's JSON, for display, `diff` that of the bump."""
 
     verdict: dict[str, Any]
     comments: list[dict[str, Any]]
@@ -24,11 +25,12 @@ class Ending:
 def faults_of(scenario: Scenario, ending: Ending) -> list[str]:
     """One sentence for each thing that is not as it should be; empty when all is right."""
     wrong = []
-    kind = ending.verdict.get("kind")
-    if kind not in scenario.accept:
-        wrong.append(f"The verdict is {kind}, not {' or '.join(sorted(scenario.accept))}.")
     if len(ending.comments) != 1:
         wrong.append(f"There are {len(ending.comments)} comments of the bot, not one.")
+    for comment in ending.comments:
+        kind = told_kind(comment["body"])
+        if kind not in scenario.accept:
+            wrong.append(f"The comment says {kind}, not {' or '.join(sorted(scenario.accept))}.")
     if len(ending.checks) != 1:
         wrong.append(f"There are {len(ending.checks)} check runs, not one.")
     elif ending.checks[0]["conclusion"] != scenario.conclusion:
@@ -38,12 +40,20 @@ def faults_of(scenario: Scenario, ending: Ending) -> list[str]:
     return wrong + _bump_faults(scenario, ending)
 
 
+def told_kind(body: str) -> str:
+    """The verdict a comment tells, from the data it carries for machines."""
+    data = re.search(r"<!-- kl-triage:data (\{.*?\}) -->", body, re.DOTALL)
+    return str(json.loads(data[1]).get("kind")) if data else "no verdict"
+
+
 def _bump_faults(scenario: Scenario, ending: Ending) -> list[str]:
     if not scenario.bumps:
         return ["A pull request was opened that moves the bound."] if ending.bumps else []
     if len(ending.bumps) != 1:
         return [f"There are {len(ending.bumps)} pull requests of the bot, not one."]
     wrong = [] if ending.bumps[0]["draft"] else ["The pull request is not a draft."]
+    if "What it still catches" not in ending.bumps[0]["body"]:
+        wrong.append("The pull request does not say what the new bound still catches.")
     if not is_one_number_and_one_comment(ending.diff):
         wrong.append("The pull request changes more than one number and one comment line.")
     return wrong

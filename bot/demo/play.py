@@ -13,13 +13,13 @@ from bot.demo.ending import Ending
 from bot.demo.scenario import Scenario
 from bot.demo.stage import Stage, StageError
 from bot.demo.watch import Watcher
-from bot.store import Investigation, Rerun, Store, open_database
-from runners.plan import RerunPlan
+from bot.store import Investigation, Store, open_database
+from bot.triage.measuring import planned
+from bot.triage.telling import EVIDENCE_BRANCH
 
 CI_TRIES: Final = 20
 RED_TIMEOUT_S: Final = 60.0
 ANSWER_TIMEOUT_S: Final = 300.0
-EVIDENCE_BRANCH: Final = "kl-triage/evidence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,16 @@ def play(stage: Stage, scenario: Scenario, report: Report) -> Ending:
     head, failure = _go_red(stage, scenario, developer, head, report)
     report(Step("CI goes red", failure))
     store = Store(open_database(f"sqlite:///{stage.database}"))
-    investigation = _await(lambda: _newest(store), RED_TIMEOUT_S, "The bot did not open an investigation")
+    investigation = _await(lambda: _newest(store), RED_TIMEOUT_S, "the bot opened no investigation")
     comment = _await(
-        lambda: _first(developer.comments(pull["number"])), RED_TIMEOUT_S, "The bot said nothing"
+        lambda: _first(developer.comments(pull["number"])), RED_TIMEOUT_S, "the bot said nothing"
     )
     report(Step("kl-triage answers at once", comment["html_url"]))
-    _await(lambda: _finished(store, investigation.id, developer, report), ANSWER_TIMEOUT_S, "No verdict")
+    _await(
+        lambda: _finished(store, investigation.id, developer, report),
+        ANSWER_TIMEOUT_S,
+        "there was no verdict",
+    )
     return _ending(stage, store, investigation.id, developer, pull["number"], head)
 
 
@@ -93,7 +97,7 @@ def _go_red(
         )
         head = stage.project.push_again(scenario)
         developer.tell_of_push()
-    raise StageError(f"CI stayed green {CI_TRIES} times; the fault did not show.")
+    raise StageError(f"CI stayed green {CI_TRIES} times")
 
 
 def _finished_ci_job(developer: Watcher, head: str) -> dict[str, Any] | None:
@@ -125,11 +129,7 @@ def _measured(store: Store, key: str, developer: Watcher) -> Measured:
     for rerun in reruns:
         for arm, value in developer.readings_so_far(rerun.run_id) if rerun.run_id else ():
             values[arm].append(value)
-    return Measured(len(reruns), sum(map(_planned, reruns)), values)
-
-
-def _planned(rerun: Rerun) -> int:
-    return RerunPlan.from_json(rerun.plan["json"]).planned
+    return Measured(len(reruns), sum(map(planned, reruns)), values)
 
 
 def _ending(stage: Stage, store: Store, key: str, developer: Watcher, number: int, head: str) -> Ending:
@@ -160,4 +160,4 @@ def _await(look: Callable[[], T | None], timeout_s: float, what: str) -> T:
         if found:
             return found
         time.sleep(0.5)
-    raise StageError(f"{what} within {timeout_s:.0f} s.")
+    raise StageError(f"{what} within {timeout_s:.0f} s")

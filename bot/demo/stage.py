@@ -70,6 +70,8 @@ class Stage:
         self._config_file.write_text(json.dumps(config))
 
     def start_github(self) -> None:
+        if self.port and not is_free(self.port):
+            raise StageError(f"port {self.port} is taken; choose another with --port")
         command = [sys.executable, "-m", self.github_module, "--root", str(self.root)]
         command += ["--port", str(self.port), "--config", str(self._config_file)]
         process = self._spawn("github", command, os.environ.copy(), stdout=subprocess.PIPE)
@@ -77,7 +79,7 @@ class Stage:
         try:
             self.github_url = json.loads(line)["url"]
         except (ValueError, KeyError):
-            raise StageError(f"The GitHub stand-in did not start; see {self.log('github')}.") from None
+            raise StageError("the GitHub stand-in did not start") from None
 
     def start_bot(self) -> None:
         """Also after a crash: the same port, the same database."""
@@ -100,7 +102,7 @@ class Stage:
                     return
             except requests.RequestException:
                 time.sleep(0.1)
-        raise StageError(f"The bot did not start; see {self.log('bot')}.")
+        raise StageError("the bot did not start")
 
     def kill_bot(self) -> None:
         """SIGKILL, as a crash: nothing is flushed or said goodbye to."""
@@ -149,6 +151,12 @@ class Stage:
             )
         self._processes[name] = process
         return process
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def free_port() -> int:

@@ -27,7 +27,6 @@ class RedJob:
     job_id: int
     run_id: int
     head_sha: str
-    head_branch: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,6 @@ def _workflow_job(payload: Mapping[str, Any]) -> Event:
         job_id=_whole(job["id"]),
         run_id=_whole(job["run_id"]),
         head_sha=_matching(_SHA, job["head_sha"]),
-        head_branch=_text(job.get("head_branch") or ""),
     )
 
 

@@ -18,6 +18,7 @@ from bot.github.connect import TIMEOUT_S
 
 MAX_FILE_BYTES: Final = 5 * 2**20
 MAX_PAGES_ITEMS: Final = 300
+MAX_RED_JOBS: Final = 30
 WRITERS: Final = frozenset({"admin", "write"})
 
 
@@ -27,9 +28,9 @@ class Pull:
 
     number: int
     head_sha: str
+    head_ref: str
     head_repo: str
     base_ref: str
-    author: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,12 @@ def merge_base(repo: Repository, base: str, head: str) -> str:
 
 
 def red_jobs(repo: Repository, head_sha: str) -> tuple[tuple[int, int], ...]:
-    """(job id, run id) of the jobs that failed on a commit, newest run first."""
+    """(job id, run id) of the jobs that failed on a commit, newest run first, at most MAX_RED_JOBS."""
     runs = [
         run for run in islice(repo.get_workflow_runs(head_sha=head_sha), 50) if run.conclusion == "failure"
     ]
-    return tuple((job.id, run.id) for run in runs for job in run.jobs() if job.conclusion == "failure")
+    found = ((job.id, run.id) for run in runs for job in run.jobs() if job.conclusion == "failure")
+    return tuple(islice(found, MAX_RED_JOBS))
 
 
 def may_write(repo: Repository, login: str) -> bool:
@@ -126,9 +128,10 @@ def job_log(repo: Repository, job_id: int) -> Iterator[IO[bytes] | None]:
         yield None
         return
     with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
-        if response.status_code != 200:
+        if response.status_code in (404, 410):
             yield None
             return
+        response.raise_for_status()
         response.raw.decode_content = True
         yield cast(IO[bytes], response.raw)
 
@@ -137,7 +140,7 @@ def _pull(found: PullRequest) -> Pull:
     return Pull(
         number=found.number,
         head_sha=found.head.sha,
+        head_ref=found.head.ref,
         head_repo=found.head.repo.full_name if found.head.repo else "",
         base_ref=found.base.ref,
-        author=getattr(found.user, "login", "") or "",
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from github import GithubException, RateLimitExceededException
 from github.CheckRun import CheckRun
 from github.GithubObject import NotSet
 from github.InputGitTreeElement import InputGitTreeElement
@@ -17,8 +18,8 @@ from github.Repository import Repository
 
 from bot.github.reads import branch_head, file_at
 
-CHECK_NAME: Final = "kl-triage"
 MAX_COMMENTS_READ: Final = 3000
+RACES_LOST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def upsert_check(
     repo: Repository,
     head_sha: str,
     *,
+    name: str,
     external_id: str,
     details_url: str | None,
     title: str,
@@ -71,10 +73,10 @@ def upsert_check(
     if text is not None:
         output["text"] = text
     status = "in_progress" if conclusion is None else "completed"
-    found = _own_check(repo, head_sha, external_id)
+    found = _own_check(repo, head_sha, name, external_id)
     if found is None:
         found = repo.create_check_run(
-            CHECK_NAME,
+            name,
             head_sha,
             external_id=external_id,
             details_url=details_url or NotSet,
@@ -83,7 +85,9 @@ def upsert_check(
             output=output,
         )
     else:
-        found.edit(status=status, conclusion=conclusion or NotSet, output=output)
+        found.edit(
+            details_url=details_url or NotSet, status=status, conclusion=conclusion or NotSet, output=output
+        )
     return Written(found.id, found.html_url or "", True)
 
 
@@ -91,6 +95,16 @@ def commit_evidence(
     repo: Repository, branch: str, folder: str, files: Mapping[str, str], message: str
 ) -> str:
     """Puts files under `folder` of a side branch and returns the commit; done before: that commit again."""
+    for _ in range(RACES_LOST):
+        try:
+            return _commit_files(repo, branch, folder, files, message)
+        except GithubException as error:
+            if error.status not in (409, 422):  # the branch moved under us
+                raise
+    return _commit_files(repo, branch, folder, files, message)
+
+
+def _commit_files(repo: Repository, branch: str, folder: str, files: Mapping[str, str], message: str) -> str:
     head = branch_head(repo, branch)
     if head is not None and all(
         file_at(repo, f"{folder}/{name}", head) == text.encode() for name, text in files.items()
@@ -161,6 +175,11 @@ def _pull_of_branch(repo: Repository, branch: str) -> PullRequest | None:
     return next((found for found in pulls if found.head.ref == branch), None)
 
 
+def is_final(error: GithubException) -> bool:
+    """GitHub said no and will say so again: not a rate limit, not an outage, not a lost race."""
+    return error.status in (403, 404, 422) and not isinstance(error, RateLimitExceededException)
+
+
 def _own_comment(repo: Repository, number: int, marker: str, author: str) -> IssueComment | None:
     for comment in islice(repo.get_issue(number).get_comments(), MAX_COMMENTS_READ):
         if getattr(comment.user, "login", None) == author and marker in (comment.body or ""):
@@ -168,8 +187,8 @@ def _own_comment(repo: Repository, number: int, marker: str, author: str) -> Iss
     return None
 
 
-def _own_check(repo: Repository, head_sha: str, external_id: str) -> CheckRun | None:
-    for check in islice(repo.get_commit(head_sha).get_check_runs(check_name=CHECK_NAME), 100):
+def _own_check(repo: Repository, head_sha: str, name: str, external_id: str) -> CheckRun | None:
+    for check in islice(repo.get_commit(head_sha).get_check_runs(check_name=name, filter="all"), 100):
         if check.external_id == external_id:
             return check
     return None

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Engine, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from bot.store.tables import Bump, Decision, Investigation, Rerun, StoredReading, utcnow
@@ -19,9 +20,6 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._session = sessionmaker(engine, expire_on_commit=False)
-
-    def session(self) -> Session:
-        return self._session()
 
     def note(self, repo: str, subject: str, code: str, sentence: str) -> None:
         """One line in the log of decisions; the same line twice is written once (steps may run again)."""
@@ -44,21 +42,17 @@ class Store:
 
         True again for the same job: the step that opens it may run twice.
         """
-        with self._session.begin() as session:
-            known = session.get(Investigation, investigation.id)
-            if known is not None:
-                return known.job_url == investigation.job_url
-            rival = select(Investigation.id).where(
-                Investigation.repo == investigation.repo,
-                Investigation.site_key == investigation.site_key,
-                Investigation.state == "open",
-            )
-            if session.scalar(rival) is not None:
-                return False
-            session.add(investigation)
-            session.flush()
-            _add_readings(session, investigation.id, "trigger", trigger)
-            return True
+        try:
+            with self._session.begin() as session:
+                known = session.get(Investigation, investigation.id)
+                if known is not None:
+                    return known.job_url == investigation.job_url
+                session.add(investigation)
+                session.flush()
+                _add_readings(session, investigation.id, "trigger", trigger)
+        except IntegrityError:  # the index that allows one open investigation a site
+            return False
+        return True
 
     def investigation(self, key: str) -> Investigation:
         """Raises KeyError for an unknown id."""
@@ -72,6 +66,16 @@ class Store:
         with self._session() as session:
             newest = select(Investigation).order_by(Investigation.created_at.desc()).limit(limit)
             return session.scalars(newest).all()
+
+    def open_ones(self) -> Sequence[Investigation]:
+        with self._session() as session:
+            return session.scalars(select(Investigation).where(Investigation.state == "open")).all()
+
+    def checks_of(self, repo: str, head_sha: str) -> dict[str, str]:
+        """Name of the check run of each site that was judged on this commit."""
+        with self._session() as session:
+            mine = select(Investigation).where(Investigation.repo == repo, Investigation.head_sha == head_sha)
+            return {found.site_key: found.facts["check_name"] for found in session.scalars(mine)}
 
     def remember(self, key: str, **facts: Any) -> None:
         """Adds to the facts of an investigation."""

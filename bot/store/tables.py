@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, UniqueConstraint
+from sqlalchemy import JSON, DateTime, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
@@ -43,9 +43,12 @@ class Delivery(Base):
 
 
 class Investigation(Base):
-    """All work on one (repository, site) for one head commit."""
+    """All work on one (repository, site), begun by one red commit."""
 
     __tablename__ = "investigations"
+    __table_args__ = (
+        Index("one_open_per_site", "repo", "site_key", unique=True, sqlite_where=text("state = 'open'")),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     repo: Mapped[str] = mapped_column(index=True)

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from bot import __version__
 from bot.report.facts import Case, EvidenceLinks, PullLink, RedTest
 from bot.source import Sibling, Site
-from bot.store import Investigation, Rerun
-from bot.triage.measuring import COOLING_DAYS, bound_of, config_of
+from bot.store import Investigation
+from bot.triage.measuring import COOLING_DAYS, bound_of, config_of, planned
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading
-from runners.plan import RerunPlan
 
 
 def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float | None = None) -> Case:
@@ -41,7 +40,7 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
         hosts=_named(reading.host for reading in measured),
         gpus=_named(reading.gpu for reading in measured),
         runs_done=sum(1 for reading in measured if reading.status == "ok"),
-        runs_planned=sum(_planned(rerun) for rerun in reruns),
+        runs_planned=sum(map(planned, reruns)),
         rounds=len(reruns),
         gpu_minutes=gpu_minutes,
         budget_minutes=config.budget_minutes,
@@ -61,10 +60,6 @@ def _site(investigation: Investigation) -> Site | None:
         return None
     siblings = tuple(Sibling(**sibling) for sibling in stored["siblings"])
     return Site(**{**stored, "siblings": siblings, "governs": tuple(stored["governs"])})
-
-
-def _planned(rerun: Rerun) -> int:
-    return RerunPlan.from_json(rerun.plan["json"]).planned
 
 
 def _named(values: Iterable[str | None]) -> tuple[str, ...]:

@@ -77,6 +77,18 @@ class Engine:
         DBOS.register_queue(story.QUEUE, polling_interval_sec=0.2)
         self._client = DBOSClient(system_database_engine=self.database, serializer=serializer)
         self.intake = Intake(self.database, self._client)
+        self._free_stuck_sites()
+
+    def _free_stuck_sites(self) -> None:
+        """An open investigation whose workflow failed would block its site for ever; one without begins."""
+        for investigation in self.store.open_ones():
+            status = DBOS.get_workflow_status(investigation.id)
+            if status is None:
+                story.start(investigation.id)
+            elif status.status in ("ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"):
+                log.error("investigation %s was stuck; its site is free again", investigation.id)
+                self.store.note(investigation.repo, investigation.id, "stuck", "It could not be finished.")
+                self.store.finish(investigation.id, None)
 
     def _take_lock(self, database: Path) -> bool:
         """Two processes with one executor id would run every step twice (measured)."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from bot.github.actions import Actions
 from bot.store import Investigation, Rerun
+from bot.store.tables import utcnow
+from bot.triage.opening import CONFIG_PATH
 from bot.triage.services import Services
 from bot.verdict import ArmPlan, Context, Evidence, Policy, Reading, Refusal, Verdict, decide
 from rules import PackErrors, RepositoryConfig, repository_pack
@@ -18,13 +21,15 @@ from runners.plan import MAX_LAUNCHES, MAX_REPEATS, RerunPlan, balanced_order
 log = logging.getLogger(__name__)
 
 COOLING_DAYS: Final = 90
+APPEARS_WITHIN: Final = timedelta(minutes=2)
+PLANNED: Final = "planned"
 SENDING: Final = "sending"
 REFUSED: Final = "refused"
 
 
 def config_of(investigation: Investigation) -> RepositoryConfig:
     """The settings in force when the investigation was opened; they were read without error then."""
-    config = repository_pack(investigation.facts["config"], ".github/kl-triage.yml")
+    config = repository_pack(investigation.facts["config"], CONFIG_PATH)
     if isinstance(config, PackErrors):
         raise RuntimeError(f"stored settings of {investigation.id} no longer parse")
     return config
@@ -111,9 +116,11 @@ def plan(svc: Services, key: str, number: int) -> str:
 def dispatch(svc: Services, request: str) -> bool:
     """Sends the rerun out, or finds the run that carries this request; False: it could not be sent."""
     rerun = _rerun(svc, request)
+    if rerun.run_id is not None or rerun.state == REFUSED:
+        return rerun.run_id is not None
     # Written before the write: a step that runs again knows that the dispatch may be out already.
     svc.store.update_rerun(request, state=SENDING)
-    ticket = _fleet(svc, rerun).dispatch(_plan(rerun), maybe_sent=rerun.state == SENDING)
+    ticket = _fleet(svc, rerun).dispatch(_plan(rerun), maybe_sent=rerun.state != PLANNED)
     if isinstance(ticket, Refusal):
         svc.store.update_rerun(request, state=REFUSED, trouble=ticket.sentence)
         return False
@@ -125,9 +132,30 @@ def progress(svc: Services, request: str) -> str:
     """'queued' or 'running'; 'finished' or 'lost' when nothing more will come."""
     rerun = _rerun(svc, request)
     seen = _fleet(svc, rerun).progress(_ticket(rerun))
-    if (seen.state, seen.url) != (rerun.state, rerun.url):
-        svc.store.update_rerun(request, state=str(seen.state), url=seen.url or rerun.url)
-    return str(seen.state)
+    state = seen.state
+    if state is State.LOST and utcnow() - rerun.created_at < APPEARS_WITHIN:
+        state = State.QUEUED  # GitHub gave the id but does not show the run yet
+    if (state, seen.url) != (rerun.state, rerun.url):
+        svc.store.update_rerun(request, state=str(state), url=seen.url or rerun.url)
+    return str(state)
+
+
+def limits(svc: Services) -> dict[str, float]:
+    """Seconds between polls, and how long a rerun may be queued or run; fixed when the waiting begins."""
+    settings = svc.settings
+    return {"poll": settings.poll_s, "queued": settings.queue_deadline_s, "running": settings.run_deadline_s}
+
+
+def cancel_open_reruns(svc: Services, key: str) -> None:
+    """When an investigation is given up, nothing of it goes on costing GPU time."""
+    for rerun in svc.store.reruns(key):
+        if rerun.state in (SENDING, State.QUEUED, State.RUNNING):
+            _fleet(svc, rerun).cancel(_ticket(rerun))
+
+
+def planned(rerun: Rerun) -> int:
+    """Readings that a rerun was asked for."""
+    return _plan(rerun).planned
 
 
 def give_up(svc: Services, request: str, state: str) -> None:

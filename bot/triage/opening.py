@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -22,6 +23,10 @@ from rules import Pack, PackErrors, RepositoryConfig, repository_pack
 log = logging.getLogger(__name__)
 
 CONFIG_PATH: Final = ".github/kl-triage.yml"
+CHECK_NAME: Final = "kl-triage"
+OWN_BRANCHES: Final = "kl-triage/"
+LOG_TRIES: Final = 3
+LOG_PAUSE_S: Final = 5.0
 # Without these there is nothing that could be measured; every other refusal only bars a bump.
 UNMEASURABLE: Final = frozenset({"file_not_found", "does_not_parse", "class_not_found"})
 
@@ -57,9 +62,11 @@ def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) ->
     if isinstance(run, Refusal):
         _note(svc, event, run)
         return []
+    reds = _sites(svc, run)
+    names = _check_names(svc.store.checks_of(event["repo"], event["head_sha"]), [red.key for red in reds])
+    built = [(red, _investigation(run, red, suffix, names[red.key])) for red in reds]
     opened = []
-    for red in _sites(svc, run):
-        investigation = _investigation(run, red, suffix)
+    for red, investigation in built:
         if svc.store.open_investigation(investigation, _trigger(run, red)):
             opened.append(investigation.id)
         else:
@@ -68,6 +75,26 @@ def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) ->
             )
             _note(svc, event, Refusal("already_investigated", sentence))
     return opened
+
+
+def note_failure(svc: Services, event: Mapping[str, Any]) -> None:
+    """After GitHub or its log store failed for an hour."""
+    _note(
+        svc,
+        event,
+        Refusal("unreadable", "The red job could not be read; /rerun-kl on the pull request asks again."),
+    )
+
+
+def _check_names(known: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """GitHub shows one check run a name and commit: two sites under one name would hide each other."""
+    names = dict(known)
+    for key in keys:
+        if key not in names:
+            names[key] = (
+                CHECK_NAME if CHECK_NAME not in names.values() else f"{CHECK_NAME}: {key.rpartition('::')[2]}"
+            )
+    return names
 
 
 def tree_path(printed: str, pack: Pack) -> str | None:
@@ -91,21 +118,29 @@ def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") 
     return f"kl-{digest[:20]}"
 
 
+def read_config(repo: Repository, default_branch: str) -> tuple[RepositoryConfig, str] | Refusal:
+    """The repository's own settings and their text; without them the bot does nothing."""
+    data = reads.file_at(repo, CONFIG_PATH, default_branch)
+    if data is None:
+        return Refusal("not_set_up", f"The default branch has no {CONFIG_PATH}; `kl-triage init` writes one.")
+    config = repository_pack(data, CONFIG_PATH)
+    if isinstance(config, PackErrors):
+        return Refusal("bad_config", f"{CONFIG_PATH} has errors: {'; '.join(config.errors)}"[:500])
+    return config, data.decode()
+
+
 def _read(svc: Services, event: Mapping[str, Any], *, commanded: bool) -> RedRun | Refusal:
     repo = svc.installations.repository(event["installation"], event["repo"])
     facts = reads.facts(repo)
-    text = reads.file_at(repo, CONFIG_PATH, facts.default_branch)
-    if text is None:
-        return Refusal("not_set_up", f"The default branch has no {CONFIG_PATH}; `kl-triage init` writes one.")
-    config = repository_pack(text, CONFIG_PATH)
-    if isinstance(config, PackErrors):
-        return Refusal("bad_config", f"{CONFIG_PATH} has errors: {'; '.join(config.errors)}"[:500])
+    found = read_config(repo, facts.default_branch)
+    if isinstance(found, Refusal):
+        return found
+    config, text = found
     if config.mode == "off":
         return Refusal("mode", f"The mode in {CONFIG_PATH} is 'off'.")
-    with reads.job_log(repo, event["job_id"]) as stream:
-        if stream is None:
-            return Refusal("log_gone", "GitHub does not have the log of this job.")
-        scanned = scan(stream, config.pack.scan_forms)
+    scanned = _scanned(repo, event["job_id"], config.pack)
+    if scanned is None:
+        return Refusal("log_gone", "GitHub does not have the log of this job.")
     if not any(_counts(failure) for failure in scanned.failures):
         return Refusal("no_kl_failure", "The log of this job shows no KL value over its bound.")
     if config.mode == "observe":
@@ -119,7 +154,17 @@ def _read(svc: Services, event: Mapping[str, Any], *, commanded: bool) -> RedRun
         return Refusal(
             "fork", "The pull request is from a fork: its code runs only after /rerun-kl by a writer."
         )
-    return RedRun(event, repo, facts, config, text.decode(), pull, scanned)
+    return RedRun(event, repo, facts, config, text, pull, scanned)
+
+
+def _scanned(repo: Repository, job_id: int, pack: Pack) -> ScanResult | None:
+    """Logs can lag a little behind the end of their job."""
+    for _ in range(LOG_TRIES):
+        with reads.job_log(repo, job_id) as stream:
+            if stream is not None:
+                return scan(stream, pack.scan_forms)
+        time.sleep(LOG_PAUSE_S)
+    return None
 
 
 def _counts(failure: Failure) -> bool:
@@ -156,7 +201,7 @@ def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
     return f"{inside}::{name}", locate(inside, name, read, pack.attributes, pack.exact_gate)
 
 
-def _investigation(run: RedRun, red: RedSite, suffix: str) -> Investigation:
+def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> Investigation:
     event, facts = run.event, run.facts
     barred = red.site if isinstance(red.site, Refusal) else _unfit(run)
     return Investigation(
@@ -175,6 +220,8 @@ def _investigation(run: RedRun, red: RedSite, suffix: str) -> Investigation:
             "bump_refusal": None if barred is None else asdict(barred),
             "threshold": red.failure.threshold,
             "also_red": red.also_red,
+            "check_name": check_name,
+            "base_ref": run.pull.base_ref,
             "default_branch": facts.default_branch,
             "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
         },

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from github import GithubException
 from github.Repository import Repository
 
 from bot.github import reads, writes
@@ -45,10 +46,7 @@ def open_pull_request(svc: Services, key: str) -> None:
     verdict, readings = verdict_of(svc, investigation)
     if verdict.kind is not VerdictKind.NOISE or verdict.proposal is None:
         return
-    repo = svc.repository(investigation)
-    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
-    edit = _edit(repo, investigation, case, verdict, verdict.proposal)
-    opened = edit if isinstance(edit, Refusal) else _publish(repo, edit, case, verdict, readings)
+    opened = _open(svc, investigation, verdict, verdict.proposal, readings)
     if isinstance(opened, Refusal):
         log.info("%s: no pull request: %s", key, opened.sentence)
         svc.store.note(investigation.repo, key, opened.code, opened.sentence)
@@ -58,6 +56,41 @@ def open_pull_request(svc: Services, key: str) -> None:
         svc.store.remember(key, proposal={"number": opened.number, "url": opened.url})
 
 
+def _open(
+    svc: Services,
+    investigation: Investigation,
+    verdict: Verdict,
+    proposal: Proposal,
+    readings: Sequence[Reading],
+) -> writes.ProposedPull | Refusal:
+    repo = svc.repository(investigation)
+    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
+    if case.site is None:
+        return Refusal("no_site", "The literal that sets the bound is not known, so nothing is changed.")
+    # One that is open already comes first: this step may have opened it before a crash.
+    there = writes.pull_of_branch(repo, pull_request.branch(case.site, proposal.threshold))
+    if there is not None:
+        return _judged(there)
+    edit = _edit(repo, investigation, case, verdict, proposal)
+    if isinstance(edit, Refusal):
+        return edit
+    try:
+        return _publish(repo, edit, case, verdict, readings)
+    except GithubException as refused:
+        if not writes.is_final(refused):
+            raise
+        log.warning("%s: GitHub refused the pull request", investigation.id, exc_info=True)
+        return Refusal("github_refused", f"GitHub refused the pull request (HTTP {refused.status}).")
+
+
+def _judged(there: writes.ProposedPull) -> writes.ProposedPull | Refusal:
+    if there.merged:
+        return Refusal("merged", f"The same bump was merged in #{there.number}.")
+    if there.state == "closed":
+        return Refusal("declined", f"The same bump was closed in #{there.number}; it is not opened again.")
+    return there
+
+
 def _edit(
     repo: Repository, investigation: Investigation, case: Case, verdict: Verdict, proposal: Proposal
 ) -> Edit | Refusal:
@@ -65,6 +98,10 @@ def _edit(
     config = config_of(investigation)
     if config.mode != "propose":
         return Refusal("mode", "The repository's mode is not 'propose', so no pull request is opened.")
+    if investigation.facts["base_ref"] != case.default_branch:
+        return Refusal(
+            "other_base", "The pull request is not for the default branch, so its bound is not moved."
+        )
     pull = reads.pull(repo, investigation.pull)
     if pull is None or pull.head_sha != investigation.head_sha:
         return Refusal(
@@ -93,9 +130,6 @@ def _publish(
 ) -> writes.ProposedPull | Refusal:
     """Branch, commit, draft; what is there from an earlier try is taken as it is."""
     branch = pull_request.branch(edit.site, edit.bound)
-    earlier = writes.pull_of_branch(repo, branch)
-    if earlier is not None and earlier.state == "closed":
-        return Refusal("declined", f"The same bump was closed in #{earlier.number}; it is not opened again.")
     writes.ensure_branch(repo, branch, edit.base_sha)
     message = pull_request.commit_message(case, verdict)
     if not writes.commit_file(repo, branch, edit.path, old=edit.old, new=edit.new, message=message):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from bot.github import AppCredentials
 from bot.store import sqlite_file
 from bot.verdict.answer import Refusal
+
+# The lock on the database file lets one process work on it, so one name is right. It must not be the host's:
+# a new container has another, and work of another executor id is not resumed.
+EXECUTOR_ID: Final = "kl-triage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +51,28 @@ def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
     database = sqlite_file(database_url)
     if isinstance(database, Refusal):
         return database
-    numbers: dict[str, float] = {}
-    for name, default in (("POLL", 30.0), ("QUEUE_DEADLINE", 14_400.0), ("RUN_DEADLINE", 21_600.0)):
-        value = _seconds(env, f"KL_TRIAGE_{name}_SECONDS", default)
+    times: dict[str, float] = {}
+    for name, field_name, minimum in _TIMES:
+        value = _seconds(env, name, minimum)
         if isinstance(value, Refusal):
             return value
-        numbers[name] = value
-    pace = _seconds(env, "KL_TRIAGE_SECONDS_BETWEEN_WRITES", 1.0, minimum=0.0)
-    if isinstance(pace, Refusal):
-        return pace
+        if value is not None:
+            times[field_name] = value
     return Settings(
         database_url=database_url,
         webhook_secret=secret,
         app=app,
-        executor_id=env.get("KL_TRIAGE_EXECUTOR_ID") or socket.gethostname(),
-        poll_s=numbers["POLL"],
-        queue_deadline_s=numbers["QUEUE_DEADLINE"],
-        run_deadline_s=numbers["RUN_DEADLINE"],
-        seconds_between_writes=pace,
+        executor_id=env.get("KL_TRIAGE_EXECUTOR_ID") or EXECUTOR_ID,
+        **times,
     )
+
+
+_TIMES: Final = (
+    ("KL_TRIAGE_POLL_SECONDS", "poll_s", 0.1),
+    ("KL_TRIAGE_QUEUE_DEADLINE_SECONDS", "queue_deadline_s", 0.1),
+    ("KL_TRIAGE_RUN_DEADLINE_SECONDS", "run_deadline_s", 0.1),
+    ("KL_TRIAGE_SECONDS_BETWEEN_WRITES", "seconds_between_writes", 0.0),
+)
 
 
 def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
@@ -79,15 +89,21 @@ def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
             key = Path(key).read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError):
             return Refusal("no_app_key", "The file that KL_TRIAGE_APP_KEY names cannot be read as a PEM key.")
-    if not key.lstrip().startswith("-----BEGIN"):
-        return Refusal("no_app_key", "The file that KL_TRIAGE_APP_KEY names is not a PEM key.")
+    try:
+        load_pem_private_key(key.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return Refusal(
+            "no_app_key",
+            "KL_TRIAGE_APP_KEY is not a private key in PEM form; download it from the App's page.",
+        )
     return AppCredentials(int(app_id), key, env.get("KL_TRIAGE_GITHUB_API", "https://api.github.com"))
 
 
-def _seconds(env: Mapping[str, str], name: str, default: float, *, minimum: float = 0.1) -> float | Refusal:
+def _seconds(env: Mapping[str, str], name: str, minimum: float) -> float | Refusal | None:
+    """None where it is not set."""
     text = env.get(name)
     if text is None:
-        return default
+        return None
     try:
         value = float(text)
     except ValueError:

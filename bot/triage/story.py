@@ -1,7 +1,7 @@
 """The story, top to bottom. Every `step` is one side effect, idempotent, and its result is kept.
 
 A workflow body must take the same steps when it is resumed after a crash: it decides only from step
-results, never from the clock or the store.
+results, never from the clock, the settings or the store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from dbos import DBOS, SetWorkflowID, error
+from dbos import DBOS, PortableWorkflowError, SetWorkflowID, error
 
 from bot.triage import answering, measuring, opening, proposing, telling
 from bot.triage.services import Services, services
@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 QUEUE: Final = "triage"
 MAX_ROUNDS: Final = 12
+POLLS_AFTER_CANCEL: Final = 10
+# A failed step as it is raised, and as it is read back when a workflow is resumed.
+STEP_FAILED: Final = (error.DBOSMaxStepRetriesExceeded, PortableWorkflowError)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,8 +30,12 @@ R = TypeVar("R")
 @DBOS.workflow(name="red_job")
 def red_job(event: dict[str, Any]) -> list[str]:
     """A CI job went red: read its log, and investigate each site that went over its bound."""
-    opened = step(opening.open_investigations, event, "")
-    return [_start(key) for key in opened]
+    try:
+        return [start(key) for key in step(opening.open_investigations, event, "")]
+    except STEP_FAILED:
+        log.exception("job %s of %s could not be read", event["job_id"], event["repo"])
+        step(opening.note_failure, event)
+        return []
 
 
 @DBOS.workflow(name="command")
@@ -36,11 +43,17 @@ def command(event: dict[str, Any]) -> list[str]:
     """`/rerun-kl`: the same, for the red jobs of a pull request, if the author may write."""
     if not step(answering.is_permitted, event):
         return []
-    opened: list[str] = []
-    for job in step(answering.red_jobs_of, event):
-        opened += step(opening.open_investigations, job, f"c{event['comment_id']}")
-    started = [_start(key) for key in opened]
-    step(answering.reply, event, len(started))
+    asked = step(answering.red_jobs_of, event)
+    started: list[str] = []
+    for job in asked["jobs"]:
+        try:
+            opened = step(opening.open_investigations, job, f"c{event['comment_id']}")
+        except STEP_FAILED:
+            log.exception("job %s of %s could not be read", job["job_id"], event["repo"])
+            step(opening.note_failure, job)
+        else:
+            started += [start(key) for key in opened]
+    step(answering.reply, event, asked["refusal"], len(started))
     return started
 
 
@@ -60,29 +73,32 @@ def investigate(key: str) -> str:
         step(proposing.open_pull_request, key)
         step(telling.conclude, key)
         return step(measuring.finish, key)
-    except error.DBOSMaxStepRetriesExceeded as failure:
-        log.exception("investigation %s given up", key)
-        return step(telling.give_up, key, str(failure)[:200])
+    except STEP_FAILED:
+        log.exception("investigation %s is given up", key)
+    step(measuring.cancel_open_reruns, key)
+    step(telling.give_up, key)
+    return "given_up"
 
 
 def _await_rerun(key: str, request: str) -> None:
     """Until the run has ended or its deadline passed: a webhook wakes us, a poll makes up for a lost one."""
-    settings = services().settings
+    limit = step(measuring.limits)
     waited = {"queued": 0.0, "running": 0.0}
-    limit = {"queued": settings.queue_deadline_s, "running": settings.run_deadline_s}
-    while True:
-        state = step(measuring.progress, request)
-        if state not in waited:
-            return
+    while (state := step(measuring.progress, request)) in waited:
         step(telling.update_progress, key, request, state)
         if waited[state] >= limit[state]:
             step(measuring.give_up, request, state)
+            break
+        DBOS.recv(topic=request, timeout_seconds=limit["poll"])
+        waited[state] += limit["poll"]
+    # A cancelled job still uploads what it had.
+    for _ in range(POLLS_AFTER_CANCEL):
+        if step(measuring.progress, request) not in waited:
             return
-        DBOS.recv(topic=request, timeout_seconds=settings.poll_s)
-        waited[state] += settings.poll_s
+        DBOS.recv(topic=request, timeout_seconds=limit["poll"])
 
 
-def _start(key: str) -> str:
+def start(key: str) -> str:
     """The workflow id is the investigation's, so starting it twice starts it once."""
     with SetWorkflowID(key):
         DBOS.start_workflow(investigate, key)
@@ -90,7 +106,10 @@ def _start(key: str) -> str:
 
 
 def step(function: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Runs one side effect and keeps its result; failing ones are tried again with growing pauses."""
+    """Runs one side effect and keeps its result; a failing one is tried again for about an hour.
+
+    An hour is how long a primary rate limit of GitHub lasts.
+    """
     name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
-    options: Any = {"name": name, "retries_allowed": True, "max_attempts": 6, "interval_seconds": 2.0}
+    options: Any = {"name": name, "retries_allowed": True, "max_attempts": 12, "interval_seconds": 2.0}
     return DBOS.run_step(options, lambda: function(services(), *args, **kwargs))

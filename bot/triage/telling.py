@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+import requests
+from github import GithubException
+
 from bot.github import reads, writes
 from bot.report import chart, check, comment, evidence
 from bot.store import Investigation
@@ -24,7 +27,7 @@ def announce(svc: Services, key: str) -> None:
     case = case_file(svc, investigation)
     if verdict.next is not None:
         _comment(svc, investigation, comment.investigating(case, verdict.next, readings))
-    _check(svc, investigation, check.in_progress(case, 0, 0))
+    _check(svc, svc.store.investigation(key), check.in_progress(case, 0, 0))
 
 
 def update_progress(svc: Services, key: str, request: str, state: str) -> None:
@@ -34,7 +37,10 @@ def update_progress(svc: Services, key: str, request: str, state: str) -> None:
     if investigation.facts.get("progress") == seen:
         return
     case = case_file(svc, investigation)
-    _check(svc, investigation, check.in_progress(case, case.runs_done, case.runs_planned))
+    try:
+        _check(svc, investigation, check.in_progress(case, case.runs_done, case.runs_planned))
+    except (GithubException, requests.RequestException):
+        log.warning("the check of %s could not be updated", key, exc_info=True)  # it is a courtesy
     svc.store.remember(key, progress=seen)
 
 
@@ -51,7 +57,14 @@ def publish_evidence(svc: Services, key: str) -> None:
     }
     repo = svc.repository(investigation)
     folder = f"investigations/{key}"
-    sha = writes.commit_evidence(repo, EVIDENCE_BRANCH, folder, files, f"Evidence of {key}")
+    try:
+        sha = writes.commit_evidence(repo, EVIDENCE_BRANCH, folder, files, f"Evidence of {key}")
+    except GithubException as refused:
+        if not writes.is_final(refused):
+            raise
+        log.warning("evidence of %s was refused", key, exc_info=True)
+        svc.store.note(investigation.repo, key, "evidence_refused", "GitHub refused the evidence branch.")
+        return
     base = f"{case.server_url}/{investigation.repo}/blob/{sha}/{folder}"
     links = {"commit": sha, "readings_url": f"{base}/readings.jsonl", "chart_url": f"{base}/chart.svg"}
     svc.store.remember(key, evidence=links)
@@ -69,16 +82,15 @@ def conclude(svc: Services, key: str) -> None:
     _check(svc, investigation, check.completed(case, verdict, readings))
 
 
-def give_up(svc: Services, key: str, error: str) -> str:
-    """After GitHub refused a step again and again: an honest neutral check, and the site is free again."""
+def give_up(svc: Services, key: str) -> None:
+    """After a step failed for an hour: the site is free again, and the check says there is no verdict."""
     investigation = svc.store.investigation(key)
-    svc.store.note(investigation.repo, key, "given_up", error)
+    svc.store.note(investigation.repo, key, "given_up", "GitHub could not be reached or refused; no verdict.")
     svc.store.finish(key, None)
     try:
         _check(svc, investigation, check.given_up(case_file(svc, investigation)))
-    except Exception:
+    except (GithubException, requests.RequestException):
         log.exception("could not even say that %s was given up", key)
-    return "given_up"
 
 
 def _comment(svc: Services, investigation: Investigation, body: str) -> None:
@@ -96,6 +108,7 @@ def _check(svc: Services, investigation: Investigation, output: check.CheckOutpu
     writes.upsert_check(
         svc.repository(investigation),
         investigation.head_sha,
+        name=investigation.facts["check_name"],
         external_id=investigation.id,
         details_url=investigation.facts.get("comment_url"),
         title=output.title,

@@ -1,6 +1,6 @@
 """Measures the distribution of a reference KL method, healthy or with a fault.
 
-    python -m runners.reference.measure --fault none --runs 300 --method test_prefill_cache_hit
+    python -m runners.reference.measure --fault none --runs 300 --method test_logprobs_match
 
 Each launch is a process of its own that sets the class up once and repeats the method with the assertion
 disarmed, through the same probe as a rerun on a GPU machine.
@@ -30,7 +30,7 @@ FAULTS: Final = HERE / "faults"
 PROBE: Final = HERE.parent / "probe" / "kl_probe.py"
 TEST_FILE: Final = "test/registered/kl/test_hybrid_cache_kl.py"
 COMPARE: Final = "tinyserve.kl_utils:compare_kl_divergence"
-DEMO_METHOD: Final = "test_prefill_cache_hit"
+DEMO_METHOD: Final = "test_logprobs_match"
 
 
 class MeasureError(Exception):

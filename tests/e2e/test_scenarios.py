@@ -38,17 +38,22 @@ def test_a_fault_ends_without_a_bump(stage, name):
 
 
 @pytest.mark.timeout(240)
-def test_a_bot_killed_while_reruns_are_out_does_everything_once(stage):
+def test_a_bot_killed_again_and_again_does_everything_once(stage):
+    """Before the first reading, in the middle of the reruns, and when the last reading is in."""
     killed: list[int] = []
 
-    def kill_once(event: Step | Measured) -> None:
-        if isinstance(event, Measured) and event.done >= 3 and not killed:
+    def kill(event: Step | Measured) -> None:
+        if not isinstance(event, Measured):
+            return
+        due = (event.done == 0, event.done >= 4, event.done >= event.planned)
+        if len(killed) < len(due) and due[len(killed)]:
             killed.append(event.done)
             stage.kill_bot()
             stage.start_bot()
 
-    ending = played(stage, "noise", kill_once)
-    assert killed, "the bot was never killed while reruns were out"
+    ending = played(stage, "noise", kill)
+    assert len(killed) == 3, "the bot was not killed at every moment"
     assert (len(ending.comments), len(ending.checks), len(ending.bumps)) == (1, 1, 1)
-    requests_ = [run["display_title"] for run in Watcher(stage.github_url, stage.tokens["dev-a"]).reruns()]
-    assert len(requests_) == len(set(requests_))
+    titles = [run["display_title"] for run in Watcher(stage.github_url, stage.tokens["dev-a"]).reruns()]
+    assert titles
+    assert len(titles) == len(set(titles))

@@ -42,7 +42,7 @@ def comment(body: str = "/rerun-kl", **changed: Any) -> dict[str, Any]:
 
 
 def test_a_failed_job():
-    assert parse("workflow_job", job()) == RedJob(5, "acme/tinyserve", 7, 3, SHA, "topic")
+    assert parse("workflow_job", job()) == RedJob(5, "acme/tinyserve", 7, 3, SHA)
 
 
 @pytest.mark.parametrize("conclusion", ["success", "cancelled", "skipped", "timed_out", None])

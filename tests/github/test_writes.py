@@ -54,7 +54,14 @@ def test_a_check_whose_answer_was_lost_is_there_once(stage, repo, lose_the_next_
 
     def check(conclusion=None):
         return writes.upsert_check(
-            repo, sha, external_id="kl-1", details_url=None, title="t", summary="s", conclusion=conclusion
+            repo,
+            sha,
+            name="kl-triage",
+            external_id="kl-1",
+            details_url=None,
+            title="t",
+            summary="s",
+            conclusion=conclusion,
         )
 
     twice(check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -28,7 +29,7 @@ def investigation(key: str = "kl-1", **changed: object) -> Investigation:
         "head_sha": "a" * 40,
         "base_sha": "b" * 40,
         "job_url": "https://example.invalid/job/7",
-        "facts": {"threshold": 0.003},
+        "facts": {"threshold": 0.003, "check_name": "kl-triage"},
     }
     return Investigation(**(fields | changed))
 
@@ -51,6 +52,23 @@ def test_a_site_has_one_open_investigation_at_a_time(store):
     assert store.open_investigation(investigation("kl-2", head_sha="c" * 40), [])
 
 
+def test_of_many_jobs_at_once_one_opens_the_site(store):
+    opened: list[bool] = []
+    threads = [
+        threading.Thread(
+            target=lambda n=n: opened.append(
+                store.open_investigation(investigation(f"kl-{n}", head_sha=f"{n}" * 40), [READING])
+            )
+        )
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(opened) == [False] * 7 + [True]
+
+
 def test_collecting_the_same_source_twice_adds_nothing(store):
     store.open_investigation(investigation(), [])
     for _ in range(2):
@@ -65,6 +83,7 @@ def test_facts_are_added_not_replaced(store):
     store.remember("kl-1", comment_url="https://example.invalid/1")
     assert store.investigation("kl-1").facts == {
         "threshold": 0.003,
+        "check_name": "kl-triage",
         "comment_url": "https://example.invalid/1",
     }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.triage.opening import investigation_id, tree_path
+from bot.triage.opening import _check_names, investigation_id, tree_path
 from rules import load_named
 
 TEST = "test/registered/radix_cache/test_swa_radix_cache_kl.py"
@@ -31,3 +31,15 @@ def test_an_investigation_is_named_by_repository_site_commit_and_command():
         investigation_id("acme/x", "a.py::T.kl_threshold", "a" * 40, "c1"),
     ]
     assert len({plain, *others}) == 5
+
+
+def test_each_site_of_a_commit_has_a_check_of_its_own_name():
+    assert _check_names({}, ["a.py::A.kl_threshold", "a.py::B.kl_threshold"]) == {
+        "a.py::A.kl_threshold": "kl-triage",
+        "a.py::B.kl_threshold": "kl-triage: B.kl_threshold",
+    }
+    known = {"a.py::A.kl_threshold": "kl-triage"}
+    assert _check_names(known, ["a.py::A.kl_threshold"]) == known
+    assert (
+        _check_names(known, ["a.py::B.kl_threshold"])["a.py::B.kl_threshold"] == "kl-triage: B.kl_threshold"
+    )

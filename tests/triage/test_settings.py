@@ -4,8 +4,9 @@ import pytest
 
 from bot.triage.settings import Settings, from_environment
 from bot.verdict import Refusal
+from tests.demo_github.github_stage import keys
 
-PEM = "-----BEGIN PRIVATE KEY-----\nnot a real key\n-----END PRIVATE KEY-----\n"
+PEM = keys()[0]
 
 
 def environment(**changed: str | None) -> dict[str, str]:
@@ -38,6 +39,7 @@ def test_the_key_may_be_a_file(tmp_path):
         ({"KL_TRIAGE_APP_ID": "x"}, "no_app_id", "KL_TRIAGE_APP_ID"),
         ({"KL_TRIAGE_APP_KEY": None}, "no_app_key", "KL_TRIAGE_APP_KEY"),
         ({"KL_TRIAGE_APP_KEY": "absent.pem"}, "no_app_key", "KL_TRIAGE_APP_KEY"),
+        ({"KL_TRIAGE_APP_KEY": "-----BEGIN PRIVATE KEY-----\nx"}, "no_app_key", "KL_TRIAGE_APP_KEY"),
         ({"KL_TRIAGE_DATABASE_URL": "postgresql://db/kl"}, "unsupported_database", "SQLite"),
         ({"KL_TRIAGE_DATABASE_URL": "nonsense"}, "bad_database_url", "sqlite:///"),
         ({"KL_TRIAGE_POLL_SECONDS": "often"}, "bad_number", "KL_TRIAGE_POLL_SECONDS"),
@@ -51,4 +53,4 @@ def test_a_wrong_one_is_named(changed, code, named):
 
 
 def test_secrets_are_not_in_the_representation():
-    assert "not a real key" not in repr(from_environment(environment()))
+    assert PEM.splitlines()[1] not in repr(from_environment(environment()))
