@@ -41,10 +41,10 @@ def run_demo(scenario_name: str, *, keep: bool, as_json: bool, port: int = 0) ->
         print(refusal.sentence, file=sys.stderr)
         return 1
     # Both processes of the stage must end with this one, also on SIGTERM.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     show = Show(Console(stderr=as_json, quiet=as_json))
     stage = Stage(Path(tempfile.mkdtemp(prefix="kl-triage-demo-")), port=port)
-    ok = False
+    ok = interrupted = False
     try:
         ok = _perform(stage, SCENARIOS[scenario_name], show, as_json=as_json)
         if keep:
@@ -54,11 +54,15 @@ def run_demo(scenario_name: str, *, keep: bool, as_json: bool, port: int = 0) ->
         print(f"The demo could not go on: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         show.close()
-        return 130
+        interrupted = True
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave processes behind
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         stage.close()
-        if ok:
+        if ok or interrupted:
             shutil.rmtree(stage.root, ignore_errors=True)
+    if interrupted:
+        return 130
     if not ok:
         print(f"The logs of both processes are in {stage.root}.", file=sys.stderr)
     return 0 if ok else 1

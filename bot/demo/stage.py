@@ -146,8 +146,15 @@ class Stage:
     ) -> subprocess.Popen[bytes]:
         with self.log(name).open("ab") as out:
             sink: int | IO[bytes] = out if stdout is None else stdout
+            # Sessions of their own: a Ctrl-C reaches this process alone, which then ends them in order.
             process = subprocess.Popen(
-                command, cwd=self.root, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=out
+                command,
+                cwd=self.root,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=out,
+                start_new_session=True,
             )
         self._processes[name] = process
         return process

@@ -138,6 +138,7 @@ def _whole(value: object) -> int:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("expected text")
+    value.encode()  # a lone surrogate, which JSON can spell, is no text: UnicodeEncodeError is a ValueError
     return value
 
 

@@ -32,10 +32,10 @@ _LITERALS: Final = (
 )
 _BEGIN: Final = re.compile(r"[.EFsx]*Begin \(\d+/\d+\):(.*)")
 _END: Final = re.compile(r"[.EFsx]*End \(\d+/\d+\):")
-_COMMAND: Final = re.compile(r"\s*(?:\S*/)?python[\d.]*(?: -\w)* (\S+\.py)\b")
+_COMMAND: Final = re.compile(r"\s*(?:\S*/)?python[\d.]*(?: -\w)* (\S(?:.{0,400}?\S)?\.py)\b")
 _RETRY: Final = re.compile(r"retry\(\) failed once \((\d{1,3})th try, ")
 _RAN: Final = re.compile(r"Ran \d+ tests? in [\d.]+s$")
-_FILE_FAILED: Final = re.compile(r"\S+ FAILED: (\S+\.py) (returned exit code -?\d+)")
+_FILE_FAILED: Final = re.compile(r"\S+ FAILED: (\S.{0,400}?\.py) (returned exit code -?\d+)")
 _PYTEST_LIST: Final = re.compile(r"=+ short test summary info =+$")
 _PYTEST_FAILED: Final = re.compile(r"(?:FAILED|ERROR) (\S+\.py)::(?:(\w+)::)?(\w+)\S*(?: - (.*))?$")
 

@@ -71,6 +71,32 @@ class Store:
         with self._session() as session:
             return session.scalars(select(Investigation).where(Investigation.state == "open")).all()
 
+    def also_red(self, repo: str, site_key: str, head_sha: str, test: str) -> None:
+        """Another job of the commit shows a test of a site that is under investigation: it is remembered."""
+        with self._session.begin() as session:
+            mine = select(Investigation).where(
+                Investigation.repo == repo,
+                Investigation.site_key == site_key,
+                Investigation.head_sha == head_sha,
+                Investigation.state == "open",
+            )
+            found = session.scalar(mine)
+            if found is not None and test != found.test and test not in found.facts["also_red"]:
+                found.facts = {**found.facts, "also_red": [*found.facts["also_red"], test]}
+
+    def earlier(self, key: str) -> Sequence[Investigation]:
+        """Finished investigations of the same site on the same commit, oldest first."""
+        with self._session() as session:
+            this = session.get_one(Investigation, key)
+            mine = select(Investigation).where(
+                Investigation.repo == this.repo,
+                Investigation.site_key == this.site_key,
+                Investigation.head_sha == this.head_sha,
+                Investigation.state == "done",
+                Investigation.id != key,
+            )
+            return session.scalars(mine.order_by(Investigation.created_at)).all()
+
     def checks_of(self, repo: str, head_sha: str) -> dict[str, str]:
         """Name of the check run of each site that was judged on this commit."""
         with self._session() as session:

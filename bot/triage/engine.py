@@ -9,6 +9,7 @@ from typing import IO
 
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
 from sqlalchemy import Engine as Database
+from sqlalchemy.exc import DatabaseError
 
 from bot.github import Installations
 from bot.store import Store, open_database, sqlite_file
@@ -38,13 +39,22 @@ class Engine:
         file = sqlite_file(self._settings.database_url)
         if isinstance(file, Refusal):
             return file
+        if not file.parent.is_dir() or file.is_dir():
+            return Refusal(
+                "bad_database", f"{file} cannot be a database: give a file in a folder that exists."
+            )
         if not self._take_lock(file):
             return Refusal(
                 "already_running",
                 f"Another kl-triage works on {file.name} as '{self._settings.executor_id}'; "
                 "stop it, or set KL_TRIAGE_EXECUTOR_ID and KL_TRIAGE_DATABASE_URL for a second one.",
             )
-        self.database = open_database(self._settings.database_url)  # WAL is set before DBOS opens the file
+        try:
+            self.database = open_database(
+                self._settings.database_url
+            )  # WAL is set before DBOS opens the file
+        except DatabaseError:
+            return Refusal("bad_database", f"{file} cannot be opened as an SQLite database.")
         self.store = Store(self.database)
         installations = Installations(
             self._settings.app, seconds_between_writes=self._settings.seconds_between_writes or None

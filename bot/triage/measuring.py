@@ -12,7 +12,18 @@ from bot.store import Investigation, Rerun
 from bot.store.tables import utcnow
 from bot.triage.opening import CONFIG_PATH
 from bot.triage.services import Services
-from bot.verdict import ArmPlan, Context, Evidence, Policy, Reading, Refusal, Verdict, decide
+from bot.verdict import (
+    ArmPlan,
+    Context,
+    Evidence,
+    Numbers,
+    Policy,
+    Reading,
+    Refusal,
+    Verdict,
+    VerdictKind,
+    decide,
+)
 from rules import PackErrors, RepositoryConfig, repository_pack
 from runners.fleets.fleet import Fleet, State, Ticket, with_lost
 from runners.fleets.github_actions import GitHubActionsFleet
@@ -37,11 +48,15 @@ def config_of(investigation: Investigation) -> RepositoryConfig:
 
 def verdict_of(svc: Services, investigation: Investigation) -> tuple[Verdict, list[Reading]]:
     """Judges all readings there are; pure apart from reading the store, so every step may ask."""
-    records = svc.store.records(investigation.id)
-    evidence = Evidence.from_records(
-        records, threshold=bound_of(investigation), context=_context(svc, investigation)
-    )
-    return decide(evidence, policy_of(config_of(investigation))), [Reading.from_record(r) for r in records]
+    readings = [Reading.from_record(record) for record in svc.store.records(investigation.id)]
+    try:
+        evidence = Evidence.from_records(
+            readings, threshold=bound_of(investigation), context=_context(svc, investigation)
+        )
+    except ValueError as error:  # readings that do not fit together: no retry would mend them
+        sentence = f"The readings of the red job and of the reruns do not fit together ({error})."
+        return Verdict(VerdictKind.REFUSED, "readings_do_not_fit", sentence, Numbers()), readings
+    return decide(evidence, policy_of(config_of(investigation))), readings
 
 
 def bound_of(investigation: Investigation) -> float | None:
@@ -64,21 +79,36 @@ def policy_of(config: RepositoryConfig) -> Policy:
 
 
 def _context(svc: Services, investigation: Investigation) -> Context:
-    site, barred = investigation.facts["site"], investigation.facts["bump_refusal"]
+    site = investigation.facts["site"]
     ledger = svc.store.bumps(investigation.repo, investigation.site_key)
-    recent = svc.store.bumped_since(
-        investigation.repo, investigation.site_key, COOLING_DAYS, investigation.created_at
-    )
-    if barred is None and recent is not None and recent.investigation != investigation.id:
-        barred = {
-            "code": "cooling",
-            "sentence": f"A bump of this bound was proposed in #{recent.pull}, within {COOLING_DAYS} days.",
-        }
     return Context(
         siblings=tuple(float(s["value"]) for s in site["siblings"]) if site else (),
         first_bound=ledger[0].old if ledger else None,
-        bump_refusal=None if barred is None else Refusal(**barred),
+        bump_refusal=_bump_refusal(svc, investigation),
     )
+
+
+def _bump_refusal(svc: Services, investigation: Investigation) -> Refusal | None:
+    """Why no bound may move because of this investigation, whatever the readings say."""
+    facts = investigation.facts
+    if facts["bump_refusal"]:
+        return Refusal(**facts["bump_refusal"])
+    if facts["also_red"]:
+        others = ", ".join(test.rpartition(".")[2] for test in facts["also_red"])
+        return Refusal(
+            "other_red_tests", f"The same bound was exceeded in {others} too, which was not measured."
+        )
+    told = [found.verdict["kind"] for found in svc.store.earlier(investigation.id) if found.verdict]
+    if any(kind != VerdictKind.NOISE for kind in told):
+        sentence = f"This commit was judged before ({told[-1]}); asking again does not make it noise."
+        return Refusal("asked_again", sentence)
+    recent = svc.store.bumped_since(
+        investigation.repo, investigation.site_key, COOLING_DAYS, investigation.created_at
+    )
+    if recent is not None and recent.investigation != investigation.id:
+        sentence = f"A bump of this bound was proposed in #{recent.pull}, within {COOLING_DAYS} days."
+        return Refusal("cooling", sentence)
+    return None
 
 
 def wants_runs(svc: Services, key: str) -> bool:

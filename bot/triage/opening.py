@@ -70,6 +70,7 @@ def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) ->
         if svc.store.open_investigation(investigation, _trigger(run, red)):
             opened.append(investigation.id)
         else:
+            svc.store.also_red(event["repo"], red.key, event["head_sha"], red.test)
             sentence = (
                 f"{red.key} is under investigation, or was judged on this commit; /rerun-kl asks again."
             )
@@ -203,7 +204,7 @@ def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
 
 def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> Investigation:
     event, facts = run.event, run.facts
-    barred = red.site if isinstance(red.site, Refusal) else _unfit(run)
+    barred = red.site if isinstance(red.site, Refusal) else _unfit(run, red)
     return Investigation(
         id=investigation_id(event["repo"], red.key, event["head_sha"], suffix),
         repo=event["repo"],
@@ -228,14 +229,17 @@ def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> I
     )
 
 
-def _unfit(run: RedRun) -> Refusal | None:
+def _unfit(run: RedRun, red: RedSite) -> Refusal | None:
     """A pull request that changes the test or what it rests on is judged, but never leads to a bump."""
     changed = reads.changed_paths(run.repo, run.pull.number)
     if changed is None:
         return Refusal(
             "too_many_files", "The pull request changes too many files to rule out the test's own."
         )
-    unfit = run.config.pack.unfit(changed)
+    unfit = (
+        *(path for path in changed if path == red.test.partition("::")[0]),
+        *run.config.pack.unfit(changed),
+    )
     if unfit:
         return Refusal("unfit_run", f"The pull request changes {unfit[0]}, on which the test rests.")
     return None

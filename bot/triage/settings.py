@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +79,7 @@ _TIMES: Final = (
 def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
     app_id = env.get("KL_TRIAGE_APP_ID", "")
     if not app_id.isdecimal():
-        return Refusal("no_app_id", "KL_TRIAGE_APP_ID is not set: give it the number of the GitHub App.")
+        return Refusal("no_app_id", "KL_TRIAGE_APP_ID must be set to the number of the GitHub App.")
     key = env.get("KL_TRIAGE_APP_KEY", "")
     if not key:
         return Refusal(
@@ -96,7 +97,10 @@ def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
             "no_app_key",
             "KL_TRIAGE_APP_KEY is not a private key in PEM form; download it from the App's page.",
         )
-    return AppCredentials(int(app_id), key, env.get("KL_TRIAGE_GITHUB_API", "https://api.github.com"))
+    api = env.get("KL_TRIAGE_GITHUB_API", "https://api.github.com")
+    if not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+(/[\w./-]*)?", api):
+        return Refusal("bad_api", "KL_TRIAGE_GITHUB_API must be an address such as https://api.github.com.")
+    return AppCredentials(int(app_id), key, api)
 
 
 def _seconds(env: Mapping[str, str], name: str, minimum: float) -> float | Refusal | None:

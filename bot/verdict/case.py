@@ -11,7 +11,7 @@ import numpy as np
 
 from bot.verdict.answer import Plan, Proposal, VerdictKind
 from bot.verdict.evidence import ArmView, Evidence, Floats
-from bot.verdict.faults import FaultEvidence, Runs, judge_faults
+from bot.verdict.faults import RUN_FACTORS, FaultEvidence, Runs, judge_faults
 from bot.verdict.mixed import Column, Posterior, fit
 from bot.verdict.policy import Policy
 from bot.verdict.reading import Arm
@@ -205,6 +205,24 @@ class Case:
             rate = (float(np.sum(self.healthy_logs > self.log_bound)) + 1) / (len(self.healthy_logs) + 2)
         runs = Runs(np.vstack(values), head, trigger, launches)
         return judge_faults(runs, self.log_bound, min(max(rate, 1e-4), 0.5)), names
+
+    @cached_property
+    def run_faults(self) -> tuple[FaultEvidence, list[tuple[Arm, str | None]]] | None:
+        """The same for whole runs, where prompts are known too: all prompts far out in some runs."""
+        views = {arm: view for arm, view in self.evidence.arms.items() if view.n and arm is not Arm.HISTORY}
+        names: list[tuple[Arm, str | None]] = [
+            (arm, reading.launch) for arm, view in views.items() for reading in view.readings
+        ]
+        reruns = sum(arm is not Arm.TRIGGER for arm, _ in names)
+        if self.evidence.head.n == 0 or reruns < self.policy.fault_reference_runs:
+            return None
+        head, trigger = (np.array([arm is which for arm, _ in names]) for which in (Arm.HEAD, Arm.TRIGGER))
+        values = np.concatenate([view.values for view in views.values()])[:, None]
+        runs = Runs(values, head, trigger, joined_launches(list(views.values())))
+        rate = min(max(self.exceedance_at_bound[0], 1e-4), 0.5)
+        if math.isnan(rate):
+            return None
+        return judge_faults(runs, self.log_bound, rate, RUN_FACTORS), names
 
 
 def rows(view: ArmView, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ArmView:

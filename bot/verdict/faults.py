@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, stdtrit
+from scipy.special import gammaln, logsumexp, stdtr, stdtrit
 
 from bot.verdict.evidence import Floats, Ints
 
@@ -19,6 +19,8 @@ FACTORS: Final = np.array([8.0, 13.0, 22.0, 40.0, 75.0, 140.0])
 prompt of nine moves their mean by less than x 1.8, and cannot be told from the tail."""
 WHOLE_FACTORS: Final = np.array([3.0, 6.0, 12.0, 30.0, 100.0, 1e3, 1e5])
 """The same where only the mean of the prompts is known; factors under 3 are a matter of the tail."""
+RUN_FACTORS: Final = np.array([1.6, 2.0, 3.0, 6.0, 12.0, 30.0, 100.0])
+"""A whole run over a usual one, where prompts are known: what all of them share is wrong in some runs."""
 TAILS: Final = (8.0, 20.0)
 """Degrees of freedom the healthy law may have (excess kurtosis 1.5 and 0.4): which of them, the readings say.
 A fault lifts values only, so the lower tail and the shoulders tell a heavy law from a fault."""
@@ -49,11 +51,15 @@ class FaultEvidence:
     reference: Floats
     """Usual value of each prompt, nats (R x P)."""
     sd: float
+    largest: float
+    """Chance that the largest of as many healthy values lies as far out, by the likeliest healthy law."""
     suspects: tuple[tuple[int, int], ...]
     """(row, prompt) far outside, worst first."""
 
 
-def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> FaultEvidence:
+def judge_faults(
+    runs: Runs, log_bound: float, healthy_exceedance: float, factors: Floats | None = None
+) -> FaultEvidence:
     """Bayes factor, averaged over the share of runs hit, the factor, one or any prompt, new or old code.
 
     A run without the fault has Student-t residuals around its prompts' own reference, with as heavy a
@@ -72,7 +78,8 @@ def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> Fau
     spread = float(np.median(np.abs(reference))) * math.sqrt(1 + 1.57 / len(reference))
     laws = [_Law(tail, max(spread / float(stdtrit(tail, 0.75)), 0.02)) for tail in TAILS]
     null = np.array([float(law.log(residual).sum()) for law in laws])
-    factors = FACTORS if width > 1 else WHOLE_FACTORS
+    if factors is None:
+        factors = FACTORS if width > 1 else WHOLE_FACTORS
     ratios = [law.log(residual - np.log(factors)[:, None, None]) - law.log(residual) for law in laws]
 
     lifted = runs.values[runs.reference] * (factors[:, None, None] - 1) / width
@@ -83,10 +90,13 @@ def judge_faults(runs: Runs, log_bound: float, healthy_exceedance: float) -> Fau
     sd = max(1.4826 * spread, 0.02)
     z = residual / sd
     strong = _log_mean(ratios[likeliest], 0) > math.log(100.0)
-    far = np.argwhere((z > 3.5) & (residual > math.log(3.0)) & strong)
+    far = np.argwhere((z > 3.5) & (residual > math.log(min(3.0, float(factors[0])))) & strong)
     suspects = sorted(((int(r), int(p)) for r, p in far), key=lambda rp: (-z[rp], rp))
     total = float(logsumexp(null + odds) - logsumexp(null))
-    return FaultEvidence(total, runs.values, z, np.exp(centre), sd, tuple(suspects))
+    law = laws[int(np.argmax(null))]
+    tested = residual[runs.reference]
+    largest = tested.size * float(stdtr(law.tail, -tested.max() / law.sd))
+    return FaultEvidence(total, runs.values, z, np.exp(centre), sd, largest, tuple(suspects))
 
 
 @dataclass(frozen=True, slots=True)

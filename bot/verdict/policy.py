@@ -84,10 +84,15 @@ class Policy:
     known_bad: tuple[float, ...] = ()
     # From 1 % on a bound is a nuisance: one false red in 100 tries. Under it a red run was a rare draw.
     noise_exceedance: float = 0.01
+    # A bound that held once is exceeded in 1.5 - 15 % of healthy runs; surely more: the level has moved.
+    most_exceedance: float = 0.15
+    # Odds for runs of two kinds over one kind from which a bound does not move. High, since a server start
+    # that lies high looks like it: at 1000 one noise world in thirty went unanswered for that alone.
+    modes_odds: float = 1e4
     # Of healthy values over the bound, the share over the red job's highest: under 1 in 5,000 is no luck.
     trigger_share: float = 2e-4
-    # Residuals: chance of the largest under the normal law below which a tail counts as heavy.
-    heavy_tail: float = 1e-6
+    # Residuals: chance of the largest under the fitted healthy law below which a tail counts as heavy.
+    heavy_tail: float = 1e-4
     # Peaks over a threshold must not predict more than 4 x the target where the fit predicts less than it.
     peaks_factor: float = 4.0
 

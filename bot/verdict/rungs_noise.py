@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
 
 from bot.verdict.answer import VerdictKind
 from bot.verdict.case import Case, Finding
@@ -14,7 +13,7 @@ from bot.verdict.proposal import percent, propose
 from bot.verdict.reading import Arm
 from bot.verdict.rungs_level import step_with_base
 from bot.verdict.rungs_shape import frozen, host_doubt
-from bot.verdict.stats import upper_limit
+from bot.verdict.stats import lower_limit, upper_limit
 
 
 def power(case: Case) -> Finding:
@@ -131,9 +130,9 @@ def noise(case: Case) -> Finding:
         VerdictKind.NOISE,
         "bound_under_noise_floor",
         f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs "
-        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise, and {new:g} is expected "
-        f"to be exceeded in {percent(expected.high)} of runs or fewer "
-        f"(the count alone allows {percent(expected.exact_high)}).",
+        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise. At most "
+        f"{_share(expected.high)} of runs are expected to exceed {new:g} (the count alone allows "
+        f"{percent(expected.exact_high)}).",
         proposal=offer.proposal,
     )
 
@@ -143,6 +142,9 @@ def _doubts(case: Case) -> Finding | None:
     evidence, policy = case.evidence, case.policy
     if frozen(case, evidence.base):
         return _no_bump("only_base_identical", "base gives one fixed number and head does not")
+    doubt = _modes_or_old_level(case)
+    if doubt:
+        return doubt
     gpus = {r.gpu for r in evidence.trigger.readings} - {None, evidence.gpu}
     if gpus:
         return _no_bump("other_gpu", "the reruns ran on another GPU type than the red job")
@@ -160,13 +162,34 @@ def _doubts(case: Case) -> Finding | None:
         return _no_bump("history_lower", f"base sits × {math.exp(-since.mean):.2f} over the past runs")
     if case.faults is not None and case.faults[0].z.shape[1] > 1:
         z = case.faults[0].z[[name[0] is not Arm.TRIGGER for name in case.faults[1]]]
-        if z.size * float(ndtr(-z.max())) < policy.heavy_tail:
+        if case.faults[0].largest < policy.heavy_tail:
             return _no_bump("heavy_tail", f"a single prompt lies {z.max():.1f} sd out: the tail is heavy")
     if _trigger_share(case) < case.policy.trigger_share:
         return _no_bump(
             "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
         )
     return None
+
+
+def _modes_or_old_level(case: Case) -> Finding | None:
+    """Values of two kinds, or a level so near the bound that it cannot be the one the bound was set for."""
+    head, base = case.evidence.head, case.evidence.base
+    whole = case.run_faults
+    if whole is not None and whole[0].log_odds > math.log(case.policy.modes_odds):
+        return _no_bump("two_modes", "the runs look as if they were of two kinds, a usual and a higher one")
+    over = [int(np.sum(view.values > case.evidence.threshold)) for view in (head, base)]
+    n = head.n + base.n
+    if lower_limit(sum(over), n) > case.policy.most_exceedance:
+        return _no_bump(
+            "exceeded_too_often",
+            f"{sum(over)} of {n} runs exceed it on head and base alike, more than noise over a bound that "
+            "once held, so an older change may have raised the level",
+        )
+    return None
+
+
+def _share(rate: float) -> str:
+    return "0.1 %" if rate < 0.001 else percent(rate)
 
 
 def _no_bump(reason: str, why: str) -> Finding:

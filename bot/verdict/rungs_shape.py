@@ -9,6 +9,7 @@ import numpy as np
 from bot.verdict.answer import OutlierPrompt, VerdictKind
 from bot.verdict.case import Case, Finding
 from bot.verdict.evidence import ArmView, Floats, finite
+from bot.verdict.faults import FaultEvidence
 from bot.verdict.mixed import Column, Posterior, fit
 from bot.verdict.reading import Arm, Reading
 
@@ -53,10 +54,14 @@ def intermittent(case: Case) -> Finding:
     """Single prompts (or whole runs) far outside their own reference in some runs: a rare fault."""
     if case.faults is None:
         return Finding("too few runs for a reference of each prompt")
+    limit = math.log(case.policy.fault_odds)
     evidence, names = case.faults
-    odds = f"odds for a rare fault {_odds(evidence.log_odds)}"
-    if evidence.log_odds < math.log(case.policy.fault_odds) or not evidence.suspects:
-        return Finding(odds)
+    if evidence.log_odds >= limit and evidence.suspects:
+        return _fault(evidence, names)
+    return Finding(f"odds for a rare fault {_odds(evidence.log_odds)}")
+
+
+def _fault(evidence: FaultEvidence, names: list[tuple[Arm, str | None]]) -> Finding:
     hit = sorted({row for row, _ in evidence.suspects})
     row, prompt = evidence.suspects[0]
     value = math.exp(evidence.z[row, prompt] * evidence.sd)
@@ -70,12 +75,11 @@ def intermittent(case: Case) -> Finding:
     )
     old = Arm.BASE in arms or Arm.HISTORY in arms
     return Finding(
-        f"{odds}; {len(hit)} runs with a far-out value",
+        f"odds for a rare fault {_odds(evidence.log_odds)}; {len(hit)} runs with a far-out value",
         VerdictKind.INTERMITTENT,
         "single_prompt_fault" if evidence.z.shape[1] > 1 else "rare_large_values",
-        f"In {count}, {which} sits far outside "
-        f"its own usual level (up to × {value:.0f}) while the rest is as always: a rare fault"
-        f"{', as old as the base' if old else ''}, not noise of the mean.",
+        f"In {count}, {which} sits far outside its own usual level (up to × {value:.1f}) while the rest is "
+        f"as always: a rare fault{', as old as the base' if old else ''}, not noise of the mean.",
     )
 
 

@@ -26,6 +26,11 @@ def upper_limit(exceeded: int, n: int, confidence: float = 0.95) -> float:
     return 1.0 if exceeded >= n else float(betaincinv(exceeded + 1, n - exceeded, confidence))
 
 
+def lower_limit(exceeded: int, n: int, confidence: float = 0.95) -> float:
+    """Exact one-sided lower limit of a rate."""
+    return 0.0 if exceeded <= 0 else float(betaincinv(exceeded, n - exceeded + 1, 1 - confidence))
+
+
 def alpha_at_look(alpha: float, looks: int) -> float:
     """What one of `looks` pre-declared looks may spend.
 

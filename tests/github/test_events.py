@@ -79,6 +79,7 @@ def test_a_comment_on_an_issue_an_edit_and_a_bot_are_ignored():
     [
         job(head_sha="main"),
         job(head_sha=SHA + "\n"),
+        job() | {"repository": {"full_name": "acme/\ud800"}},
         job(id="7"),
         job(id=True),
         job() | {"repository": {"full_name": "a/../b"}},

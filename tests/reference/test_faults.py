@@ -59,10 +59,10 @@ def test_the_chunk_boundary_fault_doubles_the_level(healthy):
 
 
 def test_the_stale_slot_throws_the_last_prompt_out_in_some_runs():
-    # Each run has it with a chance of about 0.45: none, or all, of 40 would be less likely than 1e-10.
-    stale = measured("stale_state_slot", 40)
+    # Each run has it with a chance of about 0.43: none of 24 happens once in 700,000 tests, all of 24 never.
+    stale = measured("stale_state_slot", 24)
     out = stale.highest_prompts() >= OUTLIER
-    assert 4 <= out.sum() <= 36
+    assert 0 < out.sum() < 24
     assert set(stale.prompts[out].argmax(axis=1)) == {8}
     assert stale.values[out].min() > 0.003
     assert np.median(stale.values[~out]) < 0.003

@@ -42,6 +42,7 @@ def test_the_key_may_be_a_file(tmp_path):
         ({"KL_TRIAGE_APP_KEY": "-----BEGIN PRIVATE KEY-----\nx"}, "no_app_key", "KL_TRIAGE_APP_KEY"),
         ({"KL_TRIAGE_DATABASE_URL": "postgresql://db/kl"}, "unsupported_database", "SQLite"),
         ({"KL_TRIAGE_DATABASE_URL": "nonsense"}, "bad_database_url", "sqlite:///"),
+        ({"KL_TRIAGE_GITHUB_API": "notaurl"}, "bad_api", "https://api.github.com"),
         ({"KL_TRIAGE_POLL_SECONDS": "often"}, "bad_number", "KL_TRIAGE_POLL_SECONDS"),
         ({"KL_TRIAGE_POLL_SECONDS": "nan"}, "bad_number", "KL_TRIAGE_POLL_SECONDS"),
     ],

@@ -68,7 +68,7 @@ class KLMixin:
         self._compare("logprobs_match", requests)
 
     def _start(self, label: str) -> list[list[int]]:
-        print(f"[{label}] {PROMPTS} samples, max_new_tokens={self.max_new_tokens}")
+        print(f"[{label}] {PROMPTS} samples")
         self.engine.flush_cache()
         return fixed_prompts()
 
