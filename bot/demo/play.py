@@ -72,7 +72,7 @@ def play(stage: Stage, scenario: Scenario, report: Report) -> Ending:
 def _go_red(
     stage: Stage, scenario: Scenario, developer: Watcher, head: str, report: Report
 ) -> tuple[str, str]:
-    """Waits for CI to fail. Faulty code fails soon by itself; healthy code once in hundreds of jobs, so for
+    """Waits for CI to fail. Faulty code fails soon by itself; healthy code once in 150 jobs, so for
     the noise story the log of such a job is replayed, recorded from the same code by `bot.demo.record`."""
     if scenario.fault is None:
         log = (resources.files("bot.demo") / "files/red-job-of-healthy-code.log").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def _go_red(
             "name": "kl-suite",
         }
         developer.post_recorded_job(document)
-        return head, f"{failure_line(log)} (a recorded job: healthy code goes red once in hundreds)"
+        return head, f"{failure_line(log)} (a recorded job: healthy code goes red about once in 150)"
     for number in range(1, CI_TRIES + 1):
         job = _await(partial(_finished_ci_job, developer, head), RED_TIMEOUT_S, "CI did not finish")
         if job["conclusion"] == "failure":
