@@ -9,7 +9,7 @@ from rules import load_named
 from runners.reference.measure import PROJECT
 
 KIT = (PROJECT / "tinyserve/kl_kit.py").read_text()
-PROMPTS = int(re.search(r"^PROMPTS, \w+ = (\d+)", KIT, re.MULTILINE)[1])
+PROMPTS = int(re.search(r"^PROMPTS, [A-Z_, ]+ = (\d+)", KIT, re.MULTILINE)[1])
 LOG = (resources.files("bot.demo") / "files/red-job-of-healthy-code.log").read_bytes()
 
 
