@@ -71,7 +71,7 @@ def record(root: Path) -> int:
 
 def anonymous(log: bytes, root: Path) -> bytes:
     """The log without names of this machine: its folders, its Python, its host."""
-    workspace = re.compile(re.escape(str(root).encode()) + rb"/work/[^/\s]+/_work")
+    workspace = re.compile(re.escape(str(root / "work").encode()) + rb"/[^/\s]+/_work")
     log = workspace.sub(b"/actions-runner/_work", log)
     log = log.replace(str(root).encode(), b"/actions-runner/demo")
     log = log.replace(sysconfig.get_path("stdlib").encode(), b"/usr/lib/python3")

@@ -1,4 +1,4 @@
-"""The sticky comment, in three states: investigating, runs under way, verdict."""
+"""The sticky comment, in its two states: investigating, verdict."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 from bot.report import chart, tables, words
 from bot.report.facts import Case
-from bot.report.markdown import LIMIT, capped, code, link, prose, row, sentence, short, stacked, table
+from bot.report.markdown import LIMIT, capped, code, link, prose, sentence, short, stacked
 from bot.report.markers import COMMENT, data, marker
 from bot.report.numbers import minutes, number, percent, percent_interval, plain, ratio_interval
 from bot.verdict.answer import Plan, Proposal, Verdict
-from bot.verdict.reading import Arm, Reading, Status, number_to_json
+from bot.verdict.reading import Arm, Reading, number_to_json
 
 _ALTERNATIVES: Final = (
     "deterministic",
@@ -42,24 +42,6 @@ def investigating(case: Case, plan: Plan, readings: Sequence[Reading] = ()) -> s
         f"{_went_red(case, readings)} **Next:** nothing to do; this comment is edited in place.",
         f"**Plan:** {_plan(case, plan)}.",
         why,
-        _commands(case),
-    )
-
-
-def progress(case: Case, readings: Sequence[Reading] = ()) -> str:
-    """Runs under way. Counts only: no rate is read before the planned runs are in."""
-    rows = []
-    for arm in tables.RERUN:
-        mine = [reading for reading in readings if reading.arm is arm]
-        done = sum(reading.status is Status.OK for reading in mine)
-        rows.append(row(str(arm), str(done), str(len(mine) - done)))
-    return _text(
-        case,
-        _heading(words.WAIT, f"MEASURING, {case.runs_done} of {case.runs_planned} runs", case),
-        f"{_went_red(case, readings)} **Next:** nothing to do; this comment is edited in place.",
-        table(("arm", "runs with a value", "without"), rows) if readings else "",
-        "No verdict is given before the planned runs are in: looking early finds what is not there.",
-        _runs(case),
         _commands(case),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -28,20 +28,6 @@ class Ticket:
     plan: RerunPlan
     handle: str | None
     url: str | None = None
-
-    def as_record(self) -> dict[str, object]:
-        """JSON values, for a workflow engine to keep."""
-        return {"plan": self.plan.to_json(), "handle": self.handle, "url": self.url}
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, object]) -> Ticket:
-        """Raises PlanError or KeyError for what `as_record` did not write."""
-        handle, url = record["handle"], record["url"]
-        return cls(
-            RerunPlan.from_json(str(record["plan"])),
-            None if handle is None else str(handle),
-            None if url is None else str(url),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,17 +153,10 @@ def test_investigating_says_what_is_measured_and_why():
     assert "head `ab12cd3` 1 server start × 3 runs, alternating on `kl-cpu`: 3 runs" in one
 
 
-def test_progress_counts_runs_and_shows_no_rate():
-    text = comment.progress(replace(CASE, runs_done=9), (*readings(), lost()))
-    assert "MEASURING, 9 of 16 runs" in text and "| head | 8 | 1 |" in text and "| base | 8 | 0 |" in text
-    assert "%" not in text and "×" not in text
-
-
 def test_every_state_is_found_again_by_the_same_prefix():
     prefix = comment.marker_prefix(CASE.key)
     for text in (
         comment.investigating(CASE, PLAN),
-        comment.progress(CASE),
         comment.result(replace(CASE, head_sha="c" * 40), NOISE),
     ):
         assert text.startswith(prefix)
@@ -249,7 +242,7 @@ def test_strangers_text_changes_no_element_mentions_nobody_and_starts_no_command
 
 
 def test_our_own_texts_never_start_a_line_with_a_command():
-    texts = [comment.investigating(CASE, PLAN), comment.progress(CASE), comment.result(CASE, ASKING)]
+    texts = [comment.investigating(CASE, PLAN), comment.result(CASE, ASKING)]
     texts += [comment.result(CASE, of(kind), readings()) for kind in VerdictKind]
     for text in texts:
         assert is_inert(re.sub(r"<!--.*?-->", "", text))

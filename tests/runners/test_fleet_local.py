@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_another_process_of_ours_finds_and_cancels_it(project, fleet, helpers, t
     ticket = fleet.dispatch(plan)
     helpers.until(lambda: fleet.progress(ticket).done == 1)
     restarted = LocalFleet(project.path, tmp_path / "work")
-    kept = Ticket.from_record(ticket.as_record())
+    kept = replace(ticket)
     assert restarted.progress(kept).state is State.RUNNING
     restarted.cancel(kept)
     assert fleet.wait(ticket, 20)
