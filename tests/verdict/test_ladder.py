@@ -256,3 +256,38 @@ def test_a_suspect_host_is_looked_at_before_a_bump():
     verdict = judge(records)
     assert verdict.proposal is None
     assert verdict.kind in (K.INCONCLUSIVE, K.HARDWARE)
+
+
+def scaled(
+    records: list[dict[str, object]], factor: float, *, which=lambda _number: True
+) -> list[dict[str, object]]:
+    """The level of some readings multiplied, prompts and all."""
+    return [
+        record
+        | (
+            {"value": record["value"] * factor, "per_prompt": [p * factor for p in record["per_prompt"]]}
+            if which(number)
+            else {}
+        )
+        for number, record in enumerate(records)
+    ]
+
+
+def test_a_bound_that_most_runs_of_both_arms_exceed_is_not_moved():
+    """As with an older change that raised the level: head and base agree, and both are bad."""
+    red = [r | {"attempt": i} for i, r in enumerate(prompts("trigger", 0.0034, 1, 2, 12, 0.3), 1)]
+    both = [*prompts("head", 0.0034, 5, 8, 1, 0.3), *prompts("base", 0.0034, 5, 8, 101, 0.3)]
+    verdict = judge([*red, *both])
+    assert (verdict.kind, verdict.reason, verdict.proposal) == (K.INCONCLUSIVE, "exceeded_too_often", None)
+    assert "an older change may have raised the level" in verdict.sentence
+
+
+def test_runs_of_two_kinds_move_no_bound():
+    """Every tenth run of head is twice as high in all its prompts: the arms still agree in the mean."""
+    red = [
+        r | {"attempt": i} for i, r in enumerate(scaled(prompts("trigger", 0.002, 1, 2, 12, 0.25), 2.0), 1)
+    ]
+    head = scaled(prompts("head", 0.0024, 5, 8, 1, 0.25), 1.9, which=lambda number: number % 10 == 3)
+    base = prompts("base", 0.0024, 5, 8, 101, 0.25)
+    verdict = judge([*red, *head, *base], context=Context(siblings=(0.005,)))
+    assert verdict.kind is not K.NOISE and verdict.proposal is None
