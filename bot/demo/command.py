@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import shutil
@@ -59,11 +60,12 @@ def run_demo(scenario_name: str, *, keep: bool, as_json: bool, port: int = 0) ->
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave processes behind
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         stage.close()
-        if ok or interrupted:
+        keep_logs = not (ok or interrupted) and stage.log("github").exists()
+        if not keep_logs:
             shutil.rmtree(stage.root, ignore_errors=True)
     if interrupted:
         return 130
-    if not ok:
+    if keep_logs:
         print(f"The logs of both processes are in {stage.root}.", file=sys.stderr)
     return 0 if ok else 1
 
@@ -90,7 +92,8 @@ def _wait(stage: Stage) -> None:
         f"\nStill running: {stage.repository_url}/ and {stage.bot_url}/; Ctrl-C ends both.",
         file=sys.stderr,
     )
-    signal.pause()
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 def _document(scenario: Scenario, ending: Ending, wrong: list[str], seconds: float) -> dict[str, Any]:
