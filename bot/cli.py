@@ -174,25 +174,23 @@ def bump(file: str, test: str, new: float, comment: str, root: Path, write: bool
 @click.option(
     "--mode", type=click.Choice(["observe", "comment", "propose"]), default="observe", show_default=True
 )
-def init(repo: Path, pack_name: str, runner: tuple[str, ...], mode: str) -> None:
+@click.option("--json", "as_json", is_flag=True)
+def init(repo: Path, pack_name: str, runner: tuple[str, ...], mode: str, as_json: bool) -> None:
     """Write .github/kl-triage.yml and .github/workflows/kl-rerun.yml into a repository."""
     from bot.verdict.answer import Refusal
     from runners.init import initial_files
 
     pack = _pack(pack_name)
-    labels = list(runner) or list(pack.runners)
-    files = initial_files(pack.name, labels, mode)
+    files = initial_files(pack.name, list(runner) or list(pack.runners), mode)
     if isinstance(files, Refusal):
         raise InputError(files.sentence)
     for path, text in files.items():
-        target = repo / path
-        if target.exists() and target.read_text() != text:
-            raise InputError(
-                f"{path} is there already and differs; remove it first if it should be written anew."
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        click.echo(f"wrote {path}")
+        if (repo / path).exists() and (repo / path).read_text() != text:
+            raise InputError(f"{path} is there already and differs; remove it to have it written anew.")
+    for path, text in files.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text)
+    click.echo(json.dumps({"written": list(files)}) if as_json else "\n".join(f"wrote {p}" for p in files))
 
 
 @cli.group()
@@ -202,16 +200,15 @@ def rules() -> None:
 
 @rules.command()
 @click.argument("packs", nargs=-1, required=True, type=click.Path())
-def check(packs: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True)
+def check(packs: tuple[str, ...], as_json: bool) -> None:
     """Validate packs: every error with file:line:column."""
     from rules import check as check_packs
 
     problems = check_packs(packs)
-    for problem in problems:
-        click.echo(problem)
-    if problems:
-        sys.exit(1)
-    click.echo(f"{len(packs)} pack(s) in order")
+    text = "\n".join(problems) or f"{len(packs)} pack(s) in order"
+    click.echo(json.dumps({"errors": problems}) if as_json else text)
+    sys.exit(1 if problems else 0)
 
 
 def main() -> None:

@@ -24,7 +24,12 @@ def initial_files(
     if not runner_labels or not all(map(is_runner_label, runner_labels)):
         return Refusal("bad_runner", "Name at least one runner label of letters, digits, '.', '-' and '_'.")
     return {
-        ".github/kl-triage.yml": _CONFIG.format(pack=pack_name, mode=mode, runner=runner_labels[0]),
+        ".github/kl-triage.yml": _CONFIG.format(
+            pack=pack_name,
+            mode=mode,
+            runners=", ".join(f'"{label}"' for label in runner_labels),
+            runner=runner_labels[0],
+        ),
         ".github/workflows/kl-rerun.yml": kl_rerun_yml(runner_labels),
     }
 
@@ -35,10 +40,11 @@ _CONFIG: Final = """\
 # The rule pack: what a KL test looks like here and where its bound lives.
 extends: "{pack}"
 
-# "off"; "observe": store only, write nothing; "comment": one comment and one check on a red pull
+# "off"; "observe": read red jobs, run and write nothing; "comment": one comment and one check on a red pull
 # request; "propose": also a draft pull request that moves a bound, only where noise is shown.
 mode: "{mode}"
 
-# Label of the self-hosted runner for reruns; kl-rerun.yml lists the labels that may be asked for.
+# Labels of the runners that reruns may ask for (kl-rerun.yml lists the same), and the one they ask for.
+runners: [{runners}]
 runner: "{runner}"
 """

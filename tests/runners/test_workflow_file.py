@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from bot.verdict.answer import Refusal
+from rules import repository_pack
 from runners.init import initial_files
 from runners.workflow import kl_rerun_yml
 
@@ -76,7 +77,7 @@ def test_init_writes_two_files_and_the_mode_is_text(mode):
     assert not isinstance(files, Refusal)
     assert sorted(files) == [".github/kl-triage.yml", ".github/workflows/kl-rerun.yml"]
     settings = yaml.safe_load(files[".github/kl-triage.yml"])
-    assert settings == {"extends": "reference", "mode": mode, "runner": "kl-cpu"}
+    assert settings == {"extends": "reference", "mode": mode, "runners": ["kl-cpu"], "runner": "kl-cpu"}
 
 
 def test_init_observes_unless_told_otherwise():
@@ -91,3 +92,9 @@ def test_init_observes_unless_told_otherwise():
 def test_init_refuses_what_is_no_pack_or_mode(pack, mode, code):
     answer = initial_files(pack, ["kl-cpu"], mode)
     assert isinstance(answer, Refusal) and answer.code == code
+
+
+def test_any_label_given_is_one_that_the_settings_allow():
+    files = initial_files("sglang", ["my-h100", "my-h200"], "comment")
+    config = repository_pack(files[".github/kl-triage.yml"])
+    assert (config.runner, config.pack.runners) == ("my-h100", ("my-h100", "my-h200"))
