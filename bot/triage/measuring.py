@@ -99,7 +99,8 @@ def _bump_refusal(svc: Services, investigation: Investigation) -> Refusal | None
             "other_red_tests", f"The same bound was exceeded in {others} too, which was not measured."
         )
     told = [found.verdict["kind"] for found in svc.store.earlier(investigation.id) if found.verdict]
-    if any(kind != VerdictKind.NOISE for kind in told):
+    # Lost runs said nothing about the code, so only they may be asked for again without a mark.
+    if any(kind not in (VerdictKind.NOISE, VerdictKind.INFRA) for kind in told):
         sentence = f"This commit was judged before ({told[-1]}); asking again does not make it noise."
         return Refusal("asked_again", sentence)
     recent = svc.store.bumped_since(

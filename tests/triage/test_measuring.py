@@ -60,7 +60,10 @@ def test_a_second_job_with_another_red_test_of_the_site_bars_it(svc):
     assert _bump_refusal(svc, found).code == "other_red_tests"
 
 
-@pytest.mark.parametrize(("kind", "barred"), [("regression", "asked_again"), ("noise", None)])
+@pytest.mark.parametrize(
+    ("kind", "barred"),
+    [("regression", "asked_again"), ("inconclusive", "asked_again"), ("noise", None), ("infra", None)],
+)
 def test_asking_again_does_not_turn_another_verdict_into_noise(svc, kind, barred):
     opened(svc, "kl-1")
     svc.store.finish("kl-1", {"kind": kind})
