@@ -15,7 +15,6 @@ from bot.verdict.reading import Reading
 
 READINGS: Final = "readings.jsonl"
 CHART: Final = "chart.svg"
-README: Final = "README.md"
 
 
 def readings_jsonl(readings: Sequence[Reading]) -> str:

@@ -78,10 +78,6 @@ WORDS: Final[Mapping[VerdictKind, Words]] = {
 }
 
 
-def answered(verdict: Verdict) -> bool:
-    return verdict.next is None and verdict.kind is not VerdictKind.INCONCLUSIVE
-
-
 def words(verdict: Verdict) -> Words:
     """While runs are still wanted there is no verdict, whatever the kind says."""
     return WORDS[verdict.kind if verdict.next is None else VerdictKind.INCONCLUSIVE]

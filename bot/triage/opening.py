@@ -25,8 +25,7 @@ log = logging.getLogger(__name__)
 CONFIG_PATH: Final = ".github/kl-triage.yml"
 CHECK_NAME: Final = "kl-triage"
 OWN_BRANCHES: Final = "kl-triage/"
-LOG_TRIES: Final = 3
-LOG_PAUSE_S: Final = 5.0
+LOG_PAUSES_S: Final = (5.0, 5.0, 0.0)
 # Without these there is nothing that could be measured; every other refusal only bars a bump.
 UNMEASURABLE: Final = frozenset({"file_not_found", "does_not_parse", "class_not_found"})
 
@@ -151,20 +150,29 @@ def _read(svc: Services, event: Mapping[str, Any], *, commanded: bool) -> RedRun
         return Refusal(
             "no_pull_request", "The commit is not the head of exactly one open pull request; not covered yet."
         )
-    if pull.head_repo.lower() != event["repo"].lower() and not commanded:
+    refusal = _not_ours_to_run(pull, event["repo"], commanded=commanded)
+    return refusal or RedRun(event, repo, facts, config, text, pull, scanned)
+
+
+def _not_ours_to_run(pull: reads.Pull, repo: str, *, commanded: bool) -> Refusal | None:
+    if pull.head_repo.lower() != repo.lower():
+        if commanded:
+            return None  # a writer named the commit they looked at
         return Refusal(
-            "fork", "The pull request is from a fork: its code runs only after /rerun-kl by a writer."
+            "fork", "The pull request is from a fork: its code runs only when a writer names its SHA."
         )
-    return RedRun(event, repo, facts, config, text, pull, scanned)
+    if pull.head_ref.startswith(OWN_BRANCHES):
+        return Refusal("own_branch", "The pull request is the bot's own; triaging it could loop.")
+    return None
 
 
 def _scanned(repo: Repository, job_id: int, pack: Pack) -> ScanResult | None:
     """Logs can lag a little behind the end of their job."""
-    for _ in range(LOG_TRIES):
+    for pause in LOG_PAUSES_S:
         with reads.job_log(repo, job_id) as stream:
             if stream is not None:
                 return scan(stream, pack.scan_forms)
-        time.sleep(LOG_PAUSE_S)
+        time.sleep(pause)
     return None
 
 

@@ -134,7 +134,7 @@ def _publish(
     message = pull_request.commit_message(case, verdict)
     if not writes.commit_file(repo, branch, edit.path, old=edit.old, new=edit.new, message=message):
         return Refusal(
-            "branch_edited", "The branch of the bump holds somebody else's edit, so it is left alone."
+            "branch_edited", f"The branch {branch} holds another edit; delete it to let the bot propose."
         )
     title, body = pull_request.title(case, verdict), pull_request.body(case, verdict, readings)
     return writes.ensure_draft_pull(repo, branch, case.default_branch, title=title, body=body, label=LABEL)

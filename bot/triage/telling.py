@@ -51,8 +51,8 @@ def publish_evidence(svc: Services, key: str) -> None:
     case = case_file(svc, investigation)
     new_bound = verdict.proposal.threshold if verdict.proposal else None
     files = {
-        "readings.jsonl": evidence.readings_jsonl(readings),
-        "chart.svg": chart.svg(readings, case.bound, new_bound),
+        evidence.READINGS: evidence.readings_jsonl(readings),
+        evidence.CHART: chart.svg(readings, case.bound, new_bound),
         "README.md": evidence.evidence_readme(case, verdict),
     }
     repo = svc.repository(investigation)
@@ -66,8 +66,8 @@ def publish_evidence(svc: Services, key: str) -> None:
         svc.store.note(investigation.repo, key, "evidence_refused", "GitHub refused the evidence branch.")
         return
     base = f"{case.server_url}/{investigation.repo}/blob/{sha}/{folder}"
-    links = {"commit": sha, "readings_url": f"{base}/readings.jsonl", "chart_url": f"{base}/chart.svg"}
-    svc.store.remember(key, evidence=links)
+    urls = {"readings_url": f"{base}/{evidence.READINGS}", "chart_url": f"{base}/{evidence.CHART}"}
+    svc.store.remember(key, evidence={"commit": sha, **urls})
 
 
 def conclude(svc: Services, key: str) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.triage.opening import _check_names, investigation_id, tree_path
+from bot.github.reads import Pull
+from bot.triage.opening import _check_names, _not_ours_to_run, investigation_id, tree_path
 from rules import load_named
 
 TEST = "test/registered/radix_cache/test_swa_radix_cache_kl.py"
@@ -43,3 +44,21 @@ def test_each_site_of_a_commit_has_a_check_of_its_own_name():
     assert (
         _check_names(known, ["a.py::B.kl_threshold"])["a.py::B.kl_threshold"] == "kl-triage: B.kl_threshold"
     )
+
+
+@pytest.mark.parametrize(
+    ("head_repo", "head_ref", "commanded", "code"),
+    [
+        ("acme/x", "topic", False, None),
+        ("Acme/X", "topic", False, None),
+        ("acme/x", "kl-triage/bump/t-1/0.004", False, "own_branch"),
+        ("acme/x", "kl-triage/bump/t-1/0.004", True, "own_branch"),
+        ("stranger/x", "topic", False, "fork"),
+        ("stranger/x", "topic", True, None),
+        ("", "topic", False, "fork"),
+    ],
+)
+def test_the_bots_own_branch_and_a_forks_code_are_not_run_by_themselves(head_repo, head_ref, commanded, code):
+    pull = Pull(number=4, head_sha="a" * 40, head_ref=head_ref, head_repo=head_repo, base_ref="main")
+    refusal = _not_ours_to_run(pull, "acme/x", commanded=commanded)
+    assert (refusal.code if refusal else None) == code
