@@ -6,31 +6,19 @@ Modules are imported where they are used, so that each command starts at once an
 
 from __future__ import annotations
 
-import contextlib
-import errno
+import codecs
 import json
 import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import click
 
-from bot import __version__
-
-MAX_RECORDS = 200_000
-
-
-class InputError(click.ClickException):
-    """One clear line for the person at the terminal."""
-
-    exit_code = 1
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"kl-triage: {self.message}", err=True)
+from bot import __version__, inputs
+from bot.inputs import InputError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,7 +73,7 @@ def scan(log: str, pack_name: str, as_json: bool) -> None:
     from bot.logs import scan as scan_log
     from bot.report.terminal import scan_text
 
-    with _opened(log) as stream:
+    with inputs.opened(log) as stream:
         result = scan_log(stream, _pack(pack_name).scan_forms)
     click.echo(json.dumps(result.as_dict()) if as_json else scan_text(result))
 
@@ -94,30 +82,52 @@ def scan(log: str, pack_name: str, as_json: bool) -> None:
 @click.argument("readings", type=click.Path(allow_dash=True))
 @click.option("--threshold", type=float, help="The bound, where the readings do not carry it.")
 @click.option("--siblings", default="", help="Bounds of sibling tests, for instance 0.005,0.01.")
+@click.option("--policy", type=click.Path(), help="YAML file with other constants of the judge.")
+@click.option("--trace", is_flag=True, help="Also show each step and what it saw.")
 @click.option("--json", "as_json", is_flag=True)
-def decide(readings: str, threshold: float | None, siblings: str, as_json: bool) -> None:
+def decide(
+    readings: str, threshold: float | None, siblings: str, policy: str | None, trace: bool, as_json: bool
+) -> None:
     """The judge alone: a verdict on readings, one JSON object a line."""
     from bot.report.terminal import verdict_text
-    from bot.verdict import Context, Evidence, VerdictKind
+    from bot.verdict import Context, VerdictKind
     from bot.verdict import decide as judge
 
-    context = Context(siblings=_numbers(siblings))
-    try:
-        evidence = Evidence.from_records(_records(readings), threshold=threshold, context=context)
-    except ValueError as error:
-        raise InputError(f"{readings}: {error}") from None
-    verdict = judge(evidence)
+    constants = inputs.policy(policy)
+    evidence = inputs.evidence(readings, threshold, Context(siblings=inputs.numbers(siblings)))
+    verdict = judge(evidence, constants)
     if as_json:
         click.echo(json.dumps(verdict.as_dict()))
     else:
-        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        click.echo(
-            verdict_text(
-                verdict, evidence.readings, width=min(shutil.get_terminal_size().columns, 100), color=color
-            )
-        )
+        width, color = _terminal()
+        _say(verdict_text(verdict, evidence.readings, width, color, evidence.threshold, trace))
     if verdict.kind in (VerdictKind.INCONCLUSIVE, VerdictKind.INFRA, VerdictKind.REFUSED):
         sys.exit(2)
+
+
+@cli.command()
+@click.argument("readings", type=click.Path(allow_dash=True))
+@click.option("--threshold", type=float, help="The bound, where the readings do not carry it.")
+@click.option("--policy", type=click.Path(), help="YAML file with other constants of the judge.")
+@click.option("--worlds", type=click.IntRange(1, 10_000), default=200, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def calibrate(
+    readings: str, threshold: float | None, policy: str | None, worlds: int, seed: int, as_json: bool
+) -> None:
+    """How the judge would do on a test like this one: simulated runs fitted to its readings."""
+    from bot.calibrate import calibrate as play_all
+    from bot.report.calibration import calibration_text
+    from bot.verdict import Refusal
+
+    constants = inputs.policy(policy)
+    found = play_all(inputs.evidence(readings, threshold), constants, worlds, seed)
+    if isinstance(found, Refusal):
+        _refused(found, as_json, "calibration")
+    if as_json:
+        click.echo(json.dumps({"calibration": found.as_dict(), "refusal": None}))
+    else:
+        _say(calibration_text(found, *_terminal()))
 
 
 @cli.command()
@@ -234,35 +244,18 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-@contextlib.contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    if path == "-":
-        yield sys.stdin.buffer
-        return
-    if Path(path).is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", path)
-    with Path(path).open("rb") as stream:
-        yield stream
+def _terminal() -> tuple[int, bool]:
+    """Width, and whether colours are wanted."""
+    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return min(shutil.get_terminal_size().columns, 100), color
 
 
-def _records(path: str) -> Iterator[dict[str, object]]:
-    with _opened(path) as stream:
-        for number, line in enumerate(stream, 1):
-            if number > MAX_RECORDS:
-                raise InputError(f"{path}: more than {MAX_RECORDS} records")
-            if not line.strip():
-                continue
-            try:
-                yield cast(dict[str, object], json.loads(line))
-            except (ValueError, RecursionError):
-                raise InputError(f"{path}:{number}: not a JSON object") from None
+def _say(text: str) -> None:
+    """In ASCII where the stream takes nothing else."""
+    from bot.report.console import ascii_text
 
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(item) for item in text.split(",") if item.strip())
-    except ValueError:
-        raise InputError(f"'{text}' is not a list of numbers such as 0.005,0.01") from None
+    utf_8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
+    click.echo(text if utf_8 else ascii_text(text), nl=False)
 
 
 def _pack(name: str) -> Any:
@@ -285,8 +278,8 @@ def _located(root: Path, file: str, test: str) -> Any:
     return find(file, test, read)
 
 
-def _refused(refusal: Any, as_json: bool) -> NoReturn:
-    document = {"site": None, "refusal": {"code": refusal.code, "sentence": refusal.sentence}}
+def _refused(refusal: Any, as_json: bool, wanted: str = "site") -> NoReturn:
+    document = {wanted: None, "refusal": {"code": refusal.code, "sentence": refusal.sentence}}
     click.echo(json.dumps(document) if as_json else f"refused ({refusal.code}): {refusal.sentence}")
     sys.exit(2)
 

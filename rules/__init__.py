@@ -1,7 +1,9 @@
 """Rule packs: what KL tests look like in a project, where their bounds live, which runner they need."""
 
-from rules.loader import PackErrors, check, load_named, load_pack, pack_names, repository_pack
+from rules.errors import PackErrors
+from rules.loader import check, load_named, load_pack, pack_names, repository_pack
 from rules.pack import FormRule, Mode, Pack, RepositoryConfig
+from rules.policy import load_policy
 
 __all__ = [
     "FormRule",
@@ -12,6 +14,7 @@ __all__ = [
     "check",
     "load_named",
     "load_pack",
+    "load_policy",
     "pack_names",
     "repository_pack",
 ]

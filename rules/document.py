@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +28,9 @@ class Problem:
     message: str
 
 
+NO_MAPPING: Final = Problem((1, 1), "must be a mapping of keys to values")
+
+
 @dataclass(slots=True)
 class Document:
     """`data` is JSON-like; `values` and `keys` hold positions by path, `problems` what is wrong as YAML."""
@@ -41,6 +45,14 @@ class Document:
         while location not in self.values and location:
             location = location[:-1]
         return self.values.get(location, (1, 1))
+
+    def key_position(self, location: Location) -> Position:
+        return self.keys.get(location, self.position(location))
+
+    def with_found(self, found: Iterable[Problem]) -> list[Problem]:
+        """Its own problems, and of those found later the ones elsewhere: one error a place."""
+        told = {problem.position for problem in self.problems}
+        return [*self.problems, *(problem for problem in found if problem.position not in told)]
 
 
 def read_document(text: str | bytes) -> Document:
@@ -122,7 +134,7 @@ class _Walk:
         if _FLOAT.fullmatch(text):
             return float(text)
         if kind != "str" and location not in _MEANT_AS_TEXT:
-            self._refuse(node, f"{text!r} reads as {_KINDS[kind]} in YAML 1.1: put it in quotes")
+            self._refuse(node, f"{text!r} reads as {_KINDS[kind][0]} in YAML 1.1: {_KINDS[kind][1]}")
         return text
 
     def _refuse(self, node: yaml.Node, message: str) -> object:
@@ -130,15 +142,17 @@ class _Walk:
         return None
 
 
+_QUOTE: Final = "put it in quotes"
 _KINDS: Final = {
-    "bool": "true or false",
-    "int": "another number",
-    "float": "another number",
-    "timestamp": "a date",
-    "null": "nothing",
-    "merge": "a merge key",
-    "value": "a default key",
+    "bool": ("true or false", _QUOTE),
+    "int": ("another number", f"{_QUOTE}, or write a plain decimal number"),
+    "float": ("another number", f"{_QUOTE}, or write a plain decimal number"),
+    "timestamp": ("a date", _QUOTE),
+    "null": ("nothing", _QUOTE),
+    "merge": ("a merge key", _QUOTE),
+    "value": ("a default key", _QUOTE),
 }
+"""How YAML 1.1 reads a value, and what to write instead."""
 
 
 def _position(mark: yaml.Mark | None) -> Position:

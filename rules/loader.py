@@ -1,42 +1,27 @@
-"""Reads packs and repository files. Errors are values: every one, as `file:line:column: message`."""
+"""Reads packs and repository files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rules.document import Document, Problem, read_document
+from rules.document import NO_MAPPING, Document, Problem, read_document
+from rules.errors import PackErrors, listed, read_file
 from rules.pack import Pack, RepositoryConfig, RepositoryFile
 
 M = TypeVar("M", bound=BaseModel)
 
-MAX_ERRORS: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class PackErrors:
-    """What is wrong with a file, in the order of its lines."""
-
-    errors: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join(self.errors)
-
 
 def load_pack(path: str | Path) -> Pack | PackErrors:
     """The pack in a file."""
-    try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        return PackErrors((f"{path}:1:1: cannot be read: {error.strerror or error}",))
-    return _pack(text, str(path))
+    text = read_file(path)
+    return text if isinstance(text, PackErrors) else _pack(text, str(path))
 
 
 def load_named(name: str) -> Pack | PackErrors:
@@ -59,12 +44,12 @@ def repository_pack(text: str | bytes, name: str = ".github/kl-triage.yml") -> R
         return written
     base = load_named(written.extends)
     if isinstance(base, PackErrors):
-        return _errors([Problem(document.position(("extends",)), str(base))], name)
+        return listed([Problem(document.position(("extends",)), str(base))], name)
     pack = written.over(base)
     runner = written.runner or pack.runners[0]
     if runner not in pack.runners:
         message = f"runner: {runner!r} is none of the labels in 'runners': {', '.join(pack.runners)}"
-        return _errors([Problem(document.position(("runner",)), message)], name)
+        return listed([Problem(document.position(("runner",)), message)], name)
     return RepositoryConfig(
         pack=pack, mode=written.mode, runner=runner, budget_minutes=written.budget_minutes
     )
@@ -91,22 +76,19 @@ def _pack(text: bytes, name: str) -> Pack | PackErrors:
         for index, form in enumerate(names)
         if form in names[:index]
     ]
-    return _errors(problems, name) if problems else pack
+    return listed(problems, name) if problems else pack
 
 
 def _validated(model: type[M], document: Document, name: str) -> M | PackErrors:
-    problems = list(document.problems)
     if not isinstance(document.data, dict):
-        problems = problems or [Problem((1, 1), "must be a mapping of keys to values")]
-        return _errors(problems, name)
+        return listed(document.problems or [NO_MAPPING], name)
     try:
         validated = model.model_validate_json(json.dumps(document.data))
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        told = {problem.position for problem in problems}
         found = [_problem(document, detail) for detail in details if not _follows(detail, details)]
-        return _errors(problems + [problem for problem in found if problem.position not in told], name)
-    return _errors(problems, name) if problems else validated
+        return listed(document.with_found(found), name)
+    return listed(document.problems, name) if document.problems else validated
 
 
 def _follows(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
@@ -122,14 +104,8 @@ def _problem(document: Document, detail: ErrorDetails) -> Problem:
     message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "extra_forbidden":
         message = "is no key of this file"
-        position = document.keys.get(location, position)
+        position = document.key_position(location)
     elif detail["type"] == "missing":
         message = "is missing"
     path = ".".join(str(part) for part in location)
     return Problem(position, f"{path}: {message}")
-
-
-def _errors(problems: Sequence[Problem], name: str) -> PackErrors:
-    ordered = sorted(set(problems), key=lambda problem: (problem.position, problem.message))
-    lines = [f"{name}:{p.position[0]}:{p.position[1]}: {p.message}" for p in ordered[:MAX_ERRORS]]
-    return PackErrors(tuple(lines))

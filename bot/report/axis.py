@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _FAR_APART: Final = 6.0  # largest over smallest value from which a linear axis hides the small ones
+_LEAST: Final = 1e-300  # under it the steps between ticks are no numbers any more
 _DECADES: Final = 12  # a log axis reaches at most so many powers of ten below its top
 
 
@@ -44,7 +45,7 @@ def axis(values: Iterable[float], bounds: Iterable[float]) -> Axis | None:
         return Axis(floor / 1.3, top * 1.3, log=True)
     low = min(0.0, bottom * 1.05)
     high = top * 1.08 if top > 0 else 0.0
-    return Axis(low, high, log=False) if high > low else Axis(low, low + 1.0, log=False)
+    return Axis(low, high, log=False) if high - low > _LEAST else Axis(low, low + 1.0, log=False)
 
 
 def _log_ticks(low: float, high: float) -> list[float]:

@@ -14,6 +14,7 @@ from bot.verdict.evidence import ArmView, Evidence, Floats
 from bot.verdict.faults import RUN_FACTORS, FaultEvidence, Runs, judge_faults
 from bot.verdict.mixed import Column, Posterior, fit
 from bot.verdict.policy import Policy
+from bot.verdict.prompts import prompt_effects
 from bot.verdict.reading import Arm
 from bot.verdict.stats import Step, alpha_at_look, find_step, look_number
 from bot.verdict.tail import Tail
@@ -50,16 +51,16 @@ class Case:
     @cached_property
     def look(self) -> int:
         launches = self.evidence.head.launch_count + self.evidence.base.launch_count
-        return look_number(launches, self.policy.launches_per_look, self.policy.max_looks)
+        return look_number(launches, self.policy.launches_per_look, self.policy.max_batches)
 
     @cached_property
     def alpha_equal(self) -> float:
-        return alpha_at_look(self.policy.alpha_equal, self.policy.max_looks)
+        return alpha_at_look(self.policy.alpha_equal, self.look, self.policy.look_shares)
 
     @cached_property
     def alpha_worse(self) -> float:
         """Halved where two statistics are tried: mean of logs by prompt, and log of the asserted mean."""
-        alpha = alpha_at_look(self.policy.alpha_worse, self.policy.max_looks)
+        alpha = alpha_at_look(self.policy.alpha_worse, self.look, self.policy.look_shares)
         return alpha / 2 if self.paired else alpha
 
     @cached_property
@@ -93,10 +94,20 @@ class Case:
     def _shift(self, *, by_prompt: bool) -> Posterior | None:
         if not self.comparable:
             return None
-        views = [self.evidence.head, self.evidence.base]
-        if self.recent is not None and not (by_prompt and not self.recent.with_prompts.all()):
-            views.append(self.recent)
+        past = self._past(by_prompt)
+        views = [self.evidence.head, self.evidence.base, *([past] if past else [])]
         return self._contrast(views, by_prompt, Arm.HEAD)
+
+    def _past(self, by_prompt: bool) -> ArmView | None:
+        """Past runs that lend strength, where they hold what is compared."""
+        if self.recent is None or (by_prompt and not self.recent.with_prompts.all()):
+            return None
+        return self.recent
+
+    @cached_property
+    def shift_history(self) -> ArmView | None:
+        """Past runs that stand beside base in `shift`."""
+        return self._past(self.paired)
 
     def _contrast(self, views: Sequence[ArmView], by_prompt: bool, arm_of_interest: Arm) -> Posterior:
         """Log ratio of one arm over the rest; past runs and hosts as shrunken effects."""
@@ -147,11 +158,8 @@ class Case:
     @cached_property
     def tail(self) -> Tail | None:
         """Model of healthy readings: head, base and past runs that agree. None under 8 readings."""
-        views = [self.evidence.head, self.evidence.base]
-        by_prompt = self.paired
-        if self.recent is not None and not (by_prompt and not self.recent.with_prompts.all()):
-            views.append(self.recent)
-        views = [view for view in views if view.n]
+        by_prompt, past = self.paired, self.shift_history
+        views = [v for v in (self.evidence.head, self.evidence.base, past) if v is not None and v.n]
         if sum(view.n for view in views) < 8:
             return None
         logs = np.concatenate([self.logs(view, by_prompt=by_prompt) for view in views])
@@ -159,12 +167,7 @@ class Case:
         if not by_prompt:
             return Tail(level)
         prompts = np.log(np.maximum(np.vstack([v.prompts for v in views]), self.evidence.threshold * 1e-6))
-        prompts = prompts - prompts.mean(axis=1, keepdims=True)
-        offsets = prompts.mean(axis=0)
-        freedom = (len(prompts) - 1) * (prompts.shape[1] - 1)
-        sd = math.sqrt(float(np.sum((prompts - offsets) ** 2)) / freedom)
-        # Residuals about a run's own mean keep (P - 1) / P of the variance; `freedom` has put that right.
-        return Tail(level, offsets, sd, freedom)
+        return Tail(level, prompt_effects(prompts))
 
     @cached_property
     def healthy_logs(self) -> Floats:

@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp, stdtr, stdtrit
 
 from bot.verdict.evidence import Floats, Ints
 
-SHARES: Final = np.array([0.04, 0.1, 0.2, 0.4])
+SHARES: Final = np.array([0.07, 0.15, 0.25, 0.36])
 """Share of runs with the fault: the published ones lie between 1.4 % and a half."""
 FACTORS: Final = np.array([8.0, 13.0, 22.0, 40.0, 75.0, 140.0])
 """A prompt under a fault over the same prompt without: the published signature is x 60 - 170. Under x 8 one
@@ -21,7 +21,7 @@ WHOLE_FACTORS: Final = np.array([3.0, 6.0, 12.0, 30.0, 100.0, 1e3, 1e5])
 """The same where only the mean of the prompts is known; factors under 3 are a matter of the tail."""
 RUN_FACTORS: Final = np.array([1.6, 2.0, 3.0, 6.0, 12.0, 30.0, 100.0])
 """A whole run over a usual one, where prompts are known: what all of them share is wrong in some runs."""
-TAILS: Final = (8.0, 20.0)
+TAILS: Final = (5.0, 10.0, 25.0, 100.0)
 """Degrees of freedom the healthy law may have (excess kurtosis 1.5 and 0.4): which of them, the readings say.
 A fault lifts values only, so the lower tail and the shoulders tell a heavy law from a fault."""
 
@@ -50,7 +50,8 @@ class FaultEvidence:
     z: Floats
     reference: Floats
     """Usual value of each prompt, nats (R x P)."""
-    sd: float
+    sd: Floats
+    """Robust sd of each prompt, natural logarithms."""
     largest: float
     """Chance that the largest of as many healthy values lies as far out, by the likeliest healthy law."""
     suspects: tuple[tuple[int, int], ...]
@@ -74,9 +75,8 @@ def judge_faults(
     residual = y - centre
     if width > 1:  # a launch (or a change of code) moves all prompts alike: no fault of a single one
         residual = residual - _launch_centres(residual, runs.launches)
-    reference = residual[runs.reference]
-    spread = float(np.median(np.abs(reference))) * math.sqrt(1 + 1.57 / len(reference))
-    laws = [_Law(tail, max(spread / float(stdtrit(tail, 0.75)), 0.02)) for tail in TAILS]
+    spread = _spreads(residual[runs.reference])
+    laws = [_Law(tail, np.maximum(spread / float(stdtrit(tail, 0.75)), 0.02)) for tail in TAILS]
     null = np.array([float(law.log(residual).sum()) for law in laws])
     if factors is None:
         factors = FACTORS if width > 1 else WHOLE_FACTORS
@@ -87,7 +87,7 @@ def judge_faults(
     exceeds_hit = np.clip(exceeds.mean(axis=1), healthy_exceedance, 1.0)  # F x P
     odds = np.array([_odds(ratio, exceeds_hit, runs, healthy_exceedance) for ratio in ratios])
     likeliest = int(np.argmax(null + odds))
-    sd = max(1.4826 * spread, 0.02)
+    sd = np.maximum(1.4826 * spread, 0.02)
     z = residual / sd
     strong = _log_mean(ratios[likeliest], 0) > math.log(100.0)
     far = np.argwhere((z > 3.5) & (residual > math.log(min(3.0, float(factors[0])))) & strong)
@@ -95,7 +95,7 @@ def judge_faults(
     total = float(logsumexp(null + odds) - logsumexp(null))
     law = laws[int(np.argmax(null))]
     tested = residual[runs.reference]
-    largest = tested.size * float(stdtr(law.tail, -tested.max() / law.sd))
+    largest = tested.size * float(stdtr(law.tail, -float(np.max(tested / law.sd))))
     return FaultEvidence(total, runs.values, z, np.exp(centre), sd, largest, tuple(suspects))
 
 
@@ -104,11 +104,11 @@ class _Law:
     """Student's t on the log scale, scaled so that its quartiles are those of the readings."""
 
     tail: float
-    sd: float
+    sd: Floats
 
     def log(self, residual: Floats) -> Floats:
         z, nu = residual / self.sd, self.tail
-        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log(nu * math.pi) - math.log(self.sd)
+        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log(nu * math.pi) - np.log(self.sd)
         return np.asarray(constant - (nu + 1) / 2 * np.log1p(z**2 / nu), dtype=np.float64)
 
 
@@ -131,6 +131,22 @@ def _centres(y: Floats, runs: Runs) -> Floats:
         if np.any(mask):
             centre[mask] = np.median(y[mask & runs.reference], axis=0)
     return centre
+
+
+def _spreads(reference: Floats) -> Floats:
+    """Median absolute residual of each prompt, drawn towards their common one.
+
+    The log of a median absolute deviation of n values has variance 1.36 / n (its efficiency is 37 %); what
+    the prompts differ beyond that is their own.
+    """
+    n, width = reference.shape[0], reference.shape[1]
+    common = float(np.median(np.abs(reference)))
+    error = 1.36 / n
+    logs = np.log(np.maximum(np.median(np.abs(reference), axis=0), common * 0.05 + 1e-12))
+    between = max(0.0, float(np.var(logs)) * width / max(width - 1, 1) - error) if width > 1 else 0.0
+    own = between / (between + error)
+    centre = math.log(max(common, 1e-12))
+    return np.asarray(np.exp(centre + own * (logs - centre)) * math.sqrt(1 + 1.57 / n), dtype=np.float64)
 
 
 def _launch_centres(residual: Floats, launches: Ints, least: int = 8) -> Floats:

@@ -13,17 +13,25 @@ class Policy:
     # Cost. A launch starts a server (minutes), a repeat is one measurement on it.
     launch_minutes: float = 3.0
     repeat_minutes: float = 1.0
-    # Excluding x1.25 at log-sd 0.3 with chance 97 % at one of 3 looks takes 2 x (0.3 / 0.0556)^2 = 58 runs an
-    # arm (0.0556 = log 1.25 / (2.13 + 1.88)): 116 repeats and 12 launches are 152 min.
-    budget_minutes: float = 180.0
+    # Excluding x1.25 at log-sd 0.3 with chance 97 % at a later look takes 2 x (0.3 / 0.0535)^2 = 63 runs
+    # an arm (0.0535 = log 1.25 / (2.29 + 1.88)): 126 repeats and 14 launches are 168 min. Four prompts of
+    # log-sd 0.7 are wider (0.35) and take the rest.
+    budget_minutes: float = 210.0
     first_launches: int = 2
     first_repeats: int = 4
     # A plan may ask this many repeats of one launch; beyond it launch variance is all that is left.
     max_repeats: int = 16
 
-    # Looks. Every error rate below is split evenly over the looks (union bound), so it holds at any stop.
-    max_looks: int = 3
+    # Looks at the ratio: what share of an error rate each may spend. By the union bound the rate holds at any
+    # stop. The first has most: half of all investigations can end there.
+    look_shares: tuple[float, ...] = (0.34, 0.22, 0.22, 0.22)
+    # Later batches may only ask how values spread; the ratio has to hold at them too, which spends nothing.
+    max_batches: int = 5
     launches_per_look: int = 6
+    # Chance that the runs asked for exclude the smallest shift where head equals base: modest while another
+    # look can follow, high at the last. In simulated worlds 0.75 cost 5 min more than 0.45 for nothing.
+    power: float = 0.45
+    last_power: float = 0.97
 
     # Shift. The smallest rise that matters: at a log-sd of 0.3 and a bound of 1.5 x the
     # median it reddens 7 % of jobs (27 % of tries, two in a row) where healthy code does 1 %.
@@ -31,13 +39,17 @@ class Policy:
     # Chance to call a head that is 1.25 x worse equal to base, over all looks.
     alpha_equal: float = 0.05
     # Chance to call an equal head worse, over all looks: with faults and hosts false alarms stay under 1 %.
-    alpha_worse: float = 0.004
+    alpha_worse: float = 0.012
     confidence: float = 0.95
 
-    # Prior scales of the mixed model: servers and hosts differ by about 10 %, past runs from today's by 5 %.
+    # Prior scales of the mixed model: servers and hosts differ by about 10 %, past runs from today's by 3 %.
+    # Past runs that differ more are seen (`alpha_step_doubt`) and then not used.
     launch_sd: float = 0.10
     host_sd: float = 0.10
-    history_sd: float = 0.05
+    history_sd: float = 0.03
+    # From so many past runs on (sd of their mean 0.3 / 20^0.5 = 0.07) base leaves a quarter of its first
+    # repeats to head.
+    history_runs: int = 20
 
     # Exact gates: 1e-9 is the published one; a bound up to 1e-6 is far under the rounding of any 8-bit cache.
     exact_gate: float = 1e-6
@@ -52,19 +64,24 @@ class Policy:
     frozen_from: int = 3
 
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
-    # reaches odds of 200 with chance <= 0.5 %, at any number of looks. A bump needs the odds against it:
-    # at 50 runs an arm 90 to 95 % of simulated healthy tests (9 prompts) lie under 0.15, and all faults of
-    # x 20 and more in 40 % of runs over 1,000 : 1. Bumps of new faults in 118 wide worlds: 8 at 0.3, 5 at
-    # 0.15, 1 at 0.08; bumps of 396 noise worlds: 292, 283, 253.
+    # reaches odds of 200 with chance <= 0.5 %, at any number of looks.
     fault_odds: float = 200.0
-    fault_excluded: float = 0.15
+    # A bump needs the odds against it: 50 : 1 at the first two looks, while a batch costs half an hour, then
+    # 12 : 1. A fault of x 8 in one prompt of 32 (log-sd 0.9) is 2.3 sd out and moves the mean by a fifth: its
+    # odds stay near 1 however many runs there are, and 50 : 1 to the end would leave one noise world in seven
+    # (mostly of 32 wide prompts) without an answer. New faults bumped of 1,000: 28 at 0.12 and 0.03, 20 at
+    # 0.12 and 0.015 (for 9 GPU minutes more), 46 at 0.15 throughout.
+    fault_excluded_early: float = 0.02
+    fault_excluded: float = 0.08
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
     host_ratio: float = 1.3
     host_least: float = 1.1
-    # A bump needs the red job's host within 1.15 x of the others as far as can be told.
-    host_doubt: float = 1.15
+    # A bump needs odds of 5 : 1 that the red job's host is not bad but differs as healthy ones do (log-sd
+    # 0.05).
+    host_excluded: float = 0.2
+    healthy_host_sd: float = 0.05
     alpha_host: float = 0.002
 
     # History: a step of the default branch, Bonferroni over the places it can lie in.
@@ -78,23 +95,25 @@ class Policy:
     upper_confidence: float = 0.95
     max_factor: float = 2.0
     cumulative_cap: float = 3.0
-    # The highest reading seen must stay 3 % under the bound: one more of its kind would else be red.
-    margin: float = 1.03
+    # The highest reading seen must stay under the bound by more than its printed digits hide.
+    margin: float = 1.01
     # Levels (nats) that a known regression of this site showed: a bound must stay under each.
     known_bad: tuple[float, ...] = ()
-    # From 1 % on a bound is a nuisance: one false red in 100 tries. Under it a red run was a rare draw.
-    noise_exceedance: float = 0.01
     # A bound that held once is exceeded in 1.5 - 15 % of healthy runs; surely more: the level has moved.
     most_exceedance: float = 0.15
-    # Odds for runs of two kinds over one kind from which a bound does not move. High, since a server start
-    # that lies high looks like it: at 1000 one noise world in thirty went unanswered for that alone.
-    modes_odds: float = 1e4
+    # Odds for runs of two kinds over one kind from which a bound does not move. A server start that lies high
+    # looks like it: of 336 noise worlds 5 % reached 14 : 1 and 2 % 190 : 1, and more runs clear most of them.
+    modes_odds: float = 20.0
     # Of healthy values over the bound, the share over the red job's highest: under 1 in 5,000 is no luck.
     trigger_share: float = 2e-4
     # Residuals: chance of the largest under the fitted healthy law below which a tail counts as heavy.
     heavy_tail: float = 1e-4
     # Peaks over a threshold must not predict more than 4 x the target where the fit predicts less than it.
     peaks_factor: float = 4.0
+
+    @property
+    def max_looks(self) -> int:
+        return len(self.look_shares)
 
     @property
     def first_batch(self) -> tuple[int, int]:

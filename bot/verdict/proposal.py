@@ -73,6 +73,14 @@ def propose(case: Case) -> Offer:
     return Offer(Proposal(old, chosen.threshold, why, expected, catches, others, _remedies(case, tail)))
 
 
+def out_of_reach(case: Case) -> str:
+    """Why no bound can hold however many runs follow; empty where one may."""
+    highest = _seen(case)[0]
+    if highest * case.policy.margin <= _ceiling(case):
+        return ""
+    return f"a reading of {highest:.3g} lies over all that the bound may be raised to"
+
+
 def _ceiling(case: Case) -> float:
     old, policy = case.evidence.threshold, case.policy
     first = case.evidence.context.first_bound or old

@@ -8,8 +8,9 @@ import numpy as np
 
 from bot.verdict.answer import VerdictKind
 from bot.verdict.case import Case, Finding
-from bot.verdict.plan import first_plan, next_plan, runs_needed
-from bot.verdict.proposal import percent, propose
+from bot.verdict.mixed import Posterior
+from bot.verdict.plan import More, first_plan, next_plan, runs_needed
+from bot.verdict.proposal import out_of_reach, percent, propose
 from bot.verdict.reading import Arm
 from bot.verdict.rungs_level import step_with_base
 from bot.verdict.rungs_shape import frozen, host_doubt
@@ -25,36 +26,54 @@ def power(case: Case) -> Finding:
             VerdictKind.INCONCLUSIVE,
             "no_reruns",
             "One red run says neither noise nor regression: head and base have to run side by side first.",
-            next=first_plan(case.policy),
+            next=first_plan(case),
         )
     if case.shift is None or case.value_shift is None:
         missing = " and ".join(arm for arm, v in (("head", head), ("base", base)) if v.launch_count < 2)
         return _ask(case, "one_arm", f"{missing or 'an arm'} has not run on two launches yet")
+    if out_of_reach(case) and _calm(case, case.value_shift):
+        return _no_bump("no_bound_holds", out_of_reach(case))
     high = math.exp(case.shift.quantile(1 - case.alpha_equal))
     if high >= case.policy.smallest_shift or case.value_shift.mean >= math.log(case.policy.smallest_shift):
         worst = max(high, math.exp(case.value_shift.mean))
         return _ask(case, "shift_not_excluded", f"head may still be up to × {worst:.2f} worse than base")
     doubt = _fault_doubt(case)
     if doubt:
-        return _ask(case, "fault_not_excluded", doubt, double=True)
+        return _ask(case, "fault_not_excluded", doubt, _twice(case, Arm.HEAD))
     doubt = host_doubt(case)
     if doubt:
-        return _ask(case, "host_not_excluded", doubt, double=True)
+        return _ask(case, "host_not_excluded", doubt, _twice(case, Arm.HEAD))
     return Finding(f"head is at most × {high:.2f} of base")
+
+
+def _calm(case: Case, shift: Posterior) -> bool:
+    """Nothing points to a cause, so more runs would only say better what this many say."""
+    quiet = case.faults is not None and case.faults[0].log_odds < math.log(case.policy.fault_odds) / 2
+    return quiet and shift.mean < math.log(case.policy.smallest_shift) / 2
 
 
 def _fault_doubt(case: Case) -> str:
     if case.faults is None:
         return "there are too few runs for a reference of each prompt"
-    if case.faults[0].log_odds > math.log(case.policy.fault_excluded):
+    if case.faults[0].log_odds > _fault_limit(case):
         return "a rare fault in single runs is not excluded"
     return ""
 
 
-def _ask(case: Case, reason: str, why: str, *, double: bool = False) -> Finding:
+def _fault_limit(case: Case) -> float:
+    """Log odds: stricter while more runs are cheap."""
+    policy = case.policy
+    return math.log(policy.fault_excluded_early if case.look <= 2 else policy.fault_excluded)
+
+
+def _twice(case: Case, arm: Arm) -> More:
+    return More(arm, case.evidence.arms[arm].n)
+
+
+def _ask(case: Case, reason: str, why: str, more: More | None = None) -> Finding:
     """More runs while looks and budget last, else inconclusive with what it would take."""
     runs = f"{case.evidence.head.n} runs of head and {case.evidence.base.n} of base"
-    plan = next_plan(case, double=double)
+    plan = next_plan(case, more)
     if plan is not None:
         sentence = f"After {runs} {why}: more runs are asked for."
         return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence, next=plan)
@@ -69,15 +88,15 @@ def not_reproduced(case: Case) -> Finding:
     values = np.concatenate([case.evidence.head.values, case.evidence.base.values])
     exceeded = int(np.sum(values > case.evidence.threshold))
     rate, _, high = case.exceedance_at_bound
-    target, floor = case.policy.target_exceedance, case.policy.noise_exceedance
-    if exceeded == 0 and rate < floor < high:
+    target = case.policy.target_exceedance
+    if exceeded == 0 and rate < target < high:
         return _ask(
             case,
             "rare_or_noise",
             f"the bound may be exceeded in {percent(rate)} or in {percent(high)} of runs",
-            double=True,
+            _twice(case, Arm.HEAD),
         )
-    if high > (floor if exceeded == 0 else target):
+    if high > target:
         return Finding(f"{exceeded} of {len(values)} reruns over the bound, model {percent(rate)}")
     if exceeded:
         return _no_bump(
@@ -115,7 +134,7 @@ def noise(case: Case) -> Finding:
     offer = propose(case)
     if offer.proposal is None:
         if offer.more_runs:
-            return _ask(case, "bound_not_certain", offer.why_none, double=True)
+            return _ask(case, "bound_not_certain", offer.why_none, _twice(case, Arm.HEAD))
         return _no_bump("no_bound_holds", offer.why_none)
     new, expected = offer.proposal.threshold, offer.proposal.exceedance
     head, base = case.evidence.head, case.evidence.base
@@ -151,15 +170,16 @@ def _doubts(case: Case) -> Finding | None:
     hosts = {r.host for r in evidence.trigger.readings} - {None}
     seen = {r.host for arm in (Arm.HEAD, Arm.BASE, Arm.HISTORY) for r in evidence.arms[arm].readings}
     if hosts - seen and seen - {None}:
-        return _no_bump("host_not_seen", "no rerun landed on the host of the red job")
+        why = "no rerun landed on the host of the red job"
+        return _ask(case, "host_not_seen", why, _twice(case, Arm.HEAD))
     step = step_with_base(case)
     if step is not None and step.p < policy.alpha_step_doubt and step.ratio > 1.1:
-        return _no_bump(
-            "step_suspected", f"the past runs may hold a step × {step.ratio:.2f} (p = {step.p:.2g})"
-        )
+        why = f"the past runs may hold a step × {step.ratio:.2f} (p = {step.p:.2g})"
+        return _ask(case, "step_suspected", why, _twice(case, Arm.BASE))
     since = case.history_ratio
-    if since is not None and since.quantile(1 - policy.alpha_step_doubt) < 0:
-        return _no_bump("history_lower", f"base sits × {math.exp(-since.mean):.2f} over the past runs")
+    if since is not None and since.quantile(1 - policy.alpha_step_doubt) < 0 and -since.mean > math.log(1.1):
+        why = f"base sits × {math.exp(-since.mean):.2f} over the past runs"
+        return _ask(case, "history_lower", why, _twice(case, Arm.BASE))
     if case.faults is not None and case.faults[0].z.shape[1] > 1:
         z = case.faults[0].z[[name[0] is not Arm.TRIGGER for name in case.faults[1]]]
         if case.faults[0].largest < policy.heavy_tail:
@@ -176,10 +196,11 @@ def _modes_or_old_level(case: Case) -> Finding | None:
     head, base = case.evidence.head, case.evidence.base
     whole = case.run_faults
     if whole is not None and whole[0].log_odds > math.log(case.policy.modes_odds):
-        return _no_bump("two_modes", "the runs look as if they were of two kinds, a usual and a higher one")
+        why = "the runs look as if they were of two kinds, a usual and a higher one"
+        return _ask(case, "two_modes", why, _twice(case, Arm.HEAD))
     over = [int(np.sum(view.values > case.evidence.threshold)) for view in (head, base)]
     n = head.n + base.n
-    if lower_limit(sum(over), n) > case.policy.most_exceedance:
+    if lower_limit(sum(over), n, 0.99) > case.policy.most_exceedance:
         return _no_bump(
             "exceeded_too_often",
             f"{sum(over)} of {n} runs exceed it on head and base alike, more than noise over a bound that "

@@ -11,7 +11,10 @@ from bot.verdict.case import Case, Finding
 from bot.verdict.evidence import ArmView, Floats, finite
 from bot.verdict.faults import FaultEvidence
 from bot.verdict.mixed import Column, Posterior, fit
+from bot.verdict.policy import Policy
 from bot.verdict.reading import Arm, Reading
+
+BAD_HOST = (1.5, 2.0, 3.0)
 
 
 def same(values: Floats, tolerance: float) -> bool:
@@ -64,7 +67,7 @@ def intermittent(case: Case) -> Finding:
 def _fault(evidence: FaultEvidence, names: list[tuple[Arm, str | None]]) -> Finding:
     hit = sorted({row for row, _ in evidence.suspects})
     row, prompt = evidence.suspects[0]
-    value = math.exp(evidence.z[row, prompt] * evidence.sd)
+    value = math.exp(evidence.z[row, prompt] * evidence.sd[prompt])
     where = f"prompt {prompt}" if evidence.z.shape[1] > 1 else "the value"
     arms = [names[i][0] for i in hit]
     which = where if len({p for _, p in evidence.suspects}) == 1 else "a single prompt"
@@ -158,9 +161,19 @@ def host_doubt(case: Case) -> str:
     readings = [r for r in readings if r.host is not None and r.attempt in (None, 1)]
     mine = np.array([r.host in hosts for r in readings])
     ratio = _place_ratio(case, "host", readings, mine) if mine.any() else None
-    if ratio is None or ratio.mean < math.log(case.policy.host_doubt) or ratio.quantile(0.05) <= 0:
+    if ratio is None or _host_odds(ratio, case.policy) < case.policy.host_excluded:
         return ""
     return f"the host of the red job may lie × {math.exp(ratio.mean):.2f} over the others"
+
+
+def _host_odds(ratio: Posterior, policy: Policy) -> float:
+    """Odds for a bad host (`BAD_HOST` over the others) over one that differs as healthy hosts do."""
+    healthy = ratio.sd**2 + 2 * policy.healthy_host_sd**2
+
+    def density(at: float) -> float:
+        return math.exp(-((ratio.mean - at) ** 2) / (2 * healthy))
+
+    return float(np.mean([density(math.log(factor)) for factor in BAD_HOST])) / density(0.0)
 
 
 def _place_ratio(case: Case, place: str, readings: list[Reading], mine: np.ndarray) -> Posterior | None:
@@ -180,7 +193,17 @@ def _place_ratio(case: Case, place: str, readings: list[Reading], mine: np.ndarr
     numbers = np.array([keys.setdefault(i, len(keys)) for i in ids])
     columns = [Column((arms[keep] == arm).astype(np.float64)) for arm in shared]
     columns.append(Column(mine[keep].astype(np.float64)))
-    return fit(np.array([_log(case, r) for r in kept]), numbers, columns, len(shared), case.policy.launch_sd)
+    return fit(_logs(case, kept), numbers, columns, len(shared), case.policy.launch_sd)
+
+
+def _logs(case: Case, readings: list[Reading]) -> Floats:
+    """Mean of prompt logs where all have the same list, which is steadier; else log of the value."""
+    widths = {len(r.per_prompt) for r in readings}
+    if len(widths) > 1 or widths == {0}:
+        return np.array([_log(case, r) for r in readings])
+    floor = case.evidence.threshold * 1e-6
+    prompts = np.log(np.maximum([r.per_prompt for r in readings], floor))
+    return np.asarray(prompts.mean(axis=1), dtype=np.float64)
 
 
 def _log(case: Case, reading: Reading) -> float:

@@ -31,13 +31,13 @@ def lower_limit(exceeded: int, n: int, confidence: float = 0.95) -> float:
     return 0.0 if exceeded <= 0 else float(betaincinv(exceeded, n - exceeded + 1, 1 - confidence))
 
 
-def alpha_at_look(alpha: float, looks: int) -> float:
-    """What one of `looks` pre-declared looks may spend.
+def alpha_at_look(alpha: float, look: int, shares: tuple[float, ...]) -> float:
+    """What a pre-declared look (from 1) may spend: its share, past the last that of the last.
 
-    A group-sequential rule (linear spending, Kim and DeMets 1987) with each increment used on its own: by the
+    A group-sequential rule (error spending, Kim and DeMets 1987) with each increment used on its own: by the
     union bound the total error is at most `alpha`, whatever the dependence between looks.
     """
-    return alpha / looks
+    return alpha * shares[min(look, len(shares)) - 1]
 
 
 def look_number(launches: int, per_look: int, looks: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from bot.verdict.evidence import Floats
 from bot.verdict.mixed import Posterior
+from bot.verdict.prompts import Prompts
 
 DRAWS: Final = 16_384
 DRAWN_VALUES: Final = 130_000
@@ -25,17 +26,15 @@ class Tail:
     """Model of one reading of healthy code.
 
     `level`: posterior of the mean of log value, or of the mean over prompts of log values where prompts are
-    known. Then `offsets` are the prompts' log levels about their mean and `prompt_sd` their common spread.
+    known.
     """
 
     level: Posterior
-    offsets: Floats | None = None
-    prompt_sd: float = 0.0
-    prompt_freedom: int = 0
+    prompts: Prompts | None = None
 
     @property
     def name(self) -> str:
-        return "log-normal" if self.offsets is None else "mean of log-normal prompts"
+        return "log-normal" if self.prompts is None else "mean of log-normal prompts"
 
     def rates(self, log_bounds: Floats, confidence: float) -> tuple[Floats, Floats, Floats]:
         """(rate, low, high) of one reading over each bound; a one-sided `confidence` on either side.
@@ -48,13 +47,13 @@ class Tail:
         mean, spread = self.level.mean, math.sqrt(self.level.total_variance(0.5))
         wide = math.sqrt(self.level.total_variance(confidence))
         step = float(ndtri(confidence))
-        centre = self._probit(at, mean, spread, self.prompt_sd)
+        centre = self._probit(at, mean, spread)
         moves = [
-            self._probit(at, mean + step * self.level.sd, spread, self.prompt_sd) - centre,
-            self._probit(at, mean, wide, self.prompt_sd) - centre,
+            self._probit(at, mean + step * self.level.sd, spread) - centre,
+            self._probit(at, mean, wide) - centre,
         ]
-        if self.offsets is not None:
-            more = self.prompt_sd * (1 + step / math.sqrt(2 * self.prompt_freedom))
+        if self.prompts is not None:
+            more = 1 + step / math.sqrt(2 * self.prompts.freedom)
             moves.append(self._probit(at, mean, spread, more) - centre)
         width = np.sqrt(sum((move**2 for move in moves), np.zeros_like(at)))
         return _rate(centre), _rate(centre - width), _rate(centre + width)
@@ -63,7 +62,7 @@ class Tail:
         """The plain estimate, without its uncertainty."""
         at = np.asarray(log_bounds, dtype=np.float64)
         spread = math.sqrt(self.level.total_variance(0.5))
-        return _rate(self._probit(at, self.level.mean, spread, self.prompt_sd))
+        return _rate(self._probit(at, self.level.mean, spread))
 
     def more_prompts(self, times: int) -> Tail:
         """The same test with `times` as many prompts like these.
@@ -71,18 +70,23 @@ class Tail:
         Variance between prompts falls as 1/n, that of launches stays. Where prompts are unknown the whole
         repeat variance is taken to come from them.
         """
-        level, width = self.level, 1 if self.offsets is None else len(self.offsets)
-        own = level.repeat_variance if self.offsets is None else np.full(1, self.prompt_sd**2 / width)
+        level, prompts = self.level, self.prompts
+        own = level.repeat_variance
+        if prompts is not None:
+            own = np.full(1, float(np.mean(prompts.sds**2)) / len(prompts.sds))
         narrower = np.maximum(level.repeat_variance - own * (1 - 1 / times), 0.02 * level.repeat_variance)
         more = Posterior(level.weights, level.means, level.sds, narrower, level.launch_variance)
-        offsets = None if self.offsets is None else np.tile(self.offsets, times)
-        return Tail(more, offsets, self.prompt_sd, self.prompt_freedom)
+        if prompts is not None:
+            wider = np.tile(prompts.offsets, times), np.tile(prompts.sds, times)
+            prompts = replace(prompts, offsets=wider[0], sds=wider[1])
+        return Tail(more, prompts)
 
-    def _probit(self, at: Floats, mean: float, spread: float, prompt_sd: float) -> Floats:
-        """ndtri of the chance to exceed."""
-        if self.offsets is None:
+    def _probit(self, at: Floats, mean: float, spread: float, wider: float = 1.0) -> Floats:
+        """ndtri of the chance to exceed; `wider`: factor on the spread of prompts."""
+        if self.prompts is None:
             return np.asarray(-(at - mean) / spread, dtype=np.float64)
-        value = _log_means(tuple(self.offsets.tolist()), prompt_sd, spread) + mean
+        offsets, sds = self.prompts.offsets, self.prompts.sds * wider
+        value = _log_means(tuple(offsets.tolist()), tuple(sds.tolist()), spread, self.prompts.tail) + mean
         n = len(value)
         over = n - np.searchsorted(value, at, side="right")
         direct = ndtri(np.clip(over / n, 0.5 / n, 1 - 0.5 / n))
@@ -102,11 +106,18 @@ def _normals(draws: int, width: int) -> Floats:
     return np.random.default_rng(20).standard_normal((draws, width))
 
 
+@lru_cache(maxsize=4)
+def _chi_squares(draws: int, width: int, freedom: float) -> Floats:
+    return np.random.default_rng(21).chisquare(freedom, (draws, width))
+
+
 @lru_cache(maxsize=16)
-def _log_means(offsets: tuple[float, ...], prompt_sd: float, spread: float) -> Floats:
+def _log_means(offsets: tuple[float, ...], sds: tuple[float, ...], spread: float, tail: float) -> Floats:
     """Draws of log(mean of prompts) with the mean log at 0, ascending."""
     width = len(offsets)
     normals = _normals(min(DRAWS, DRAWN_VALUES // width), width + 1)
-    each = prompt_sd * normals[:, :width]
+    each = np.array(sds) * normals[:, :width]
+    if math.isfinite(tail):  # a common divisor a value makes normals Student's t; unit variance again
+        each = each * np.sqrt((tail - 2) / _chi_squares(*each.shape, tail))
     each = each - each.mean(axis=1, keepdims=True) + spread * normals[:, width:]
     return np.asarray(np.sort(np.log(np.exp(each + np.array(offsets)).mean(axis=1))), dtype=np.float64)

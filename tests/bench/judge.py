@@ -1,109 +1,115 @@
-"""The judge on simulated worlds with a known truth.
+"""The judge and its rivals on simulated worlds with a known truth.
 
-`python -m tests.bench.judge [--worlds N] [--demo N] [--first SEED]`
-
-Prints, per family, how it ended, and the shares that score a judge, each with its exact 95 % interval.
-Worlds are those of tests/verdict/worlds.py; the same seeds give the same table.
+Prints one line a judge, then the judge by family, the families that could fool it, and the speed of `decide`.
+The same seeds give the same worlds.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import multiprocessing
 import os
+import sys
 import time
-from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
-import numpy as np
-
-from bot.verdict import Evidence, decide
-from bot.verdict.stats import clopper_pearson
+from bot.verdict import Evidence, Policy, decide
+from tests.bench import report
+from tests.bench.hard import hard
+from tests.bench.rivals import RIVALS, Bench
+from tests.bench.score import Row, Truth
 from tests.verdict.build import prompts
+from tests.verdict.world import World
 from tests.verdict.worlds import demo, play, wide
 
+JUDGE = "this judge"
 DEMO = ("noise", "shift", "fault", "frozen")
-ALARMS = ("regression", "deterministic", "intermittent", "hardware")
-QUIET, QUIETABLE = 0.005, 0.003
+SMALL_SHIFT = 1.15
+"""A rise too small to matter: a bump counts neither way."""
 
 
 @dataclass(frozen=True)
-class Row:
+class Job:
+    """One world: `family` is wide, hard, or one of the demo's."""
+
     family: str
     seed: int
-    kind: str
-    reason: str
-    bumped: bool
-    runs: int
-    minutes: float
-    rounds: int
-    exceeds_new: float | None
-    """True exceedance of healthy code at the proposed bound."""
-    exceeds_double: float | None
-    """The same at twice the old bound, for noise."""
+    judge: str = JUDGE
+    policy: Policy | None = None
+    rivals: bool = False
+
+    def world(self) -> World:
+        makers = {"wide": wide, "hard": hard}
+        return makers[self.family](self.seed) if self.family in makers else demo(self.family, self.seed)
 
 
-def run(job: tuple[str, int]) -> Row | None:
-    mode, seed = job
-    world = wide(seed) if mode == "wide" else demo(mode, seed)
-    outcome = play(world)
+def run(job: Job) -> list[Row]:
+    """One row a judge; none where the world has no red job."""
+    world = job.world()
+    outcome = play(world.twin(), job.policy) if world.red_job else None
     if outcome is None:
-        return None
-    family = f"shift × {world.shift:g}" if world.truth == "shift" else world.truth
+        return []
     verdict = outcome.verdict
-    bump = verdict.proposal
-    noise = world.truth == "noise"
+    new = verdict.proposal.threshold if verdict.proposal else None
+    ended = (str(verdict.kind), verdict.reason)
+    rows = [_row(job.judge, world, *ended, new, outcome.runs, outcome.minutes)]
+    for name, rival in RIVALS.items() if job.rivals else ():
+        bench = Bench(world.twin())
+        new = rival(bench)
+        kind = "noise" if new is not None else bench.kind
+        rows.append(_row(name, world, kind, "", new, bench.runs, bench.runs + 3.0 * bench.launches))
+    return rows
+
+
+def _row(
+    judge: str, world: World, kind: str, reason: str, new: float | None, runs: int, minutes: float
+) -> Row:
+    truth = truth_of(world)
+    noise = truth is Truth.NOISE
     return Row(
-        family,
-        seed,
-        str(verdict.kind),
-        verdict.reason,
-        bump is not None,
-        outcome.runs,
-        outcome.minutes,
-        outcome.rounds,
-        world.exceeds(bump.threshold) if bump and noise else None,
+        judge,
+        world.family,
+        truth,
+        world.seed,
+        kind,
+        reason,
+        world.threshold,
+        new,
+        runs,
+        minutes,
+        world.exceeds(new) if noise and new is not None else None,
         world.exceeds(2 * world.bound) if noise else None,
     )
 
 
-def share(hits: int, n: int) -> str:
-    if n == 0:
-        return "no worlds"
-    low, high = clopper_pearson(hits, n)
-    return f"{hits}/{n} = {hits / n:.1%} ({low:.1%} to {high:.1%})"
+def truth_of(world: World) -> Truth:
+    if world.truth == "noise":
+        return Truth.NOISE
+    small = world.truth == "shift" and world.shift <= SMALL_SHIFT
+    return Truth.EITHER if small or world.truth == "rare" else Truth.WRONG
 
 
-def table(rows: list[Row]) -> None:
-    families: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        families[row.family].append(row)
-    for family in sorted(families):
-        mine = families[family]
-        means = [np.mean([getattr(r, name) for r in mine]) for name in ("rounds", "runs", "minutes")]
-        print(f"{family}: {len(mine)} worlds, {means[0]:.1f} rounds, {means[1]:.0f} runs, {means[2]:.0f} min")
-        for (kind, reason, bumped), count in Counter(
-            (r.kind, r.reason, r.bumped) for r in mine
-        ).most_common():
-            print(f"    {count:5d}  {kind} ({reason}){'  BUMP' if bumped else ''}")
+def run_all(pool: ProcessPoolExecutor, name: str, jobs: Sequence[Job]) -> list[Row]:
+    found = pool.map(run, jobs, chunksize=max(1, min(16, len(jobs) // 8)))
+    return [row for rows in counted(found, name, len(jobs)) for row in rows]
 
 
-def scores(rows: list[Row]) -> None:
-    noise = [r for r in rows if r.family == "noise"]
-    false = [r for r in rows if r.bumped and r.family not in ("noise", "rare", "shift × 1.15")]
-    quietable = [r for r in noise if (r.exceeds_double or 0.0) <= QUIETABLE]
-    bumped = [r for r in noise if r.bumped]
-    print("false bumps     ", share(len(false), len(rows)))
-    for family, count in Counter(r.family for r in false).items():
-        print(f"    {family}: {share(count, sum(r.family == family for r in rows))}")
-    print("noise resolved  ", share(sum(r.bumped for r in quietable), len(quietable)))
-    print("bumps then quiet", share(sum((r.exceeds_new or 0.0) <= QUIET for r in bumped), len(bumped)))
-    print("false alarms    ", share(sum(r.kind in ALARMS for r in noise), len(noise)))
-    runs, minutes = np.median([r.runs for r in rows]), np.mean([r.minutes for r in rows])
-    print(f"median runs {runs:.0f}, mean {minutes:.0f} min")
+def counted(items: Iterator[list[Row]], name: str, n: int) -> Iterator[list[Row]]:
+    """The items, counted on stderr: in place on a terminal, else a line each tenth."""
+    terminal = sys.stderr.isatty()
+    for i, item in enumerate(items, 1):
+        yield item
+        if terminal:
+            print(f"\r{name}: {i} of {n} worlds", end="" if i < n else "\n", file=sys.stderr, flush=True)
+        elif i == n or i % max(1, n // 10) == 0:
+            print(f"{name}: {i} of {n} worlds", file=sys.stderr, flush=True)
 
 
-def speed() -> None:
+def speed() -> str:
     """`decide` on 500 readings of 32 prompts: best of seven, since other work is no property of the judge."""
     records = [*prompts("head", 0.002, 25, 10, 1), *prompts("base", 0.002, 25, 10, 2)]
     for record in records:
@@ -114,33 +120,111 @@ def speed() -> None:
         start = time.perf_counter()
         decide(evidence)
         times.append(time.perf_counter() - start)
-    print(f"decide on {len(records)} readings of 32 prompts: {min(times) * 1000:.0f} ms (asked: 50)")
+    return f"decide on {len(records)} readings of 32 prompts: {min(times) * 1000:.0f} ms (asked: 50)"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One field of the policy, and the values to try."""
+
+    name: str
+    values: tuple[float, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Curve:
+        """NAME=v1,v2,... Raises ArgumentTypeError with what to do."""
+        name, _, values = text.partition("=")
+        kinds = {f.name: type(f.default) for f in fields(Policy)}
+        kind = kinds.get(name)
+        if kind not in (int, float):
+            numbers = ", ".join(sorted(n for n, k in kinds.items() if k in (int, float)))
+            raise argparse.ArgumentTypeError(f"'{name}' is no number of the policy; take one of {numbers}")
+        try:
+            return cls(name, tuple(kind(value) for value in values.split(",")))
+        except ValueError:
+            what = "whole numbers" if kind is int else "numbers"
+            raise argparse.ArgumentTypeError(f"{name} takes {what} with commas between them") from None
+
+    def jobs(self, seeds: range) -> list[Job]:
+        return [
+            Job("wide", seed, f"{self.name} = {value:g}", replace(Policy(), **{self.name: value}))
+            for value in self.values
+            for seed in seeds
+        ]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.judge", description=__doc__)
+    add = parser.add_argument
+    add("--worlds", type=_count, default=2400, help="worlds as VERDICTS.md describes them (default 2400)")
+    add("--hard", type=_count, default=700, help="worlds that could fool it (default 700)")
+    add("--demo", type=_count, default=100, help="worlds of each of the demo's stories (default 100)")
+    add("--first", type=_count, default=0, help="first seed; take a fresh one after tuning")
+    add("--rivals", action=argparse.BooleanOptionalAction, default=True, help="play the rivals too")
+    curve = "also the judge for several values of one field of its policy; may be given again"
+    add("--curve", type=Curve.parse, action="append", default=[], metavar="NAME=V1,V2", help=curve)
+    add("--reasons", action="store_true", help="how each family ended, with the reason")
+    add("--json", type=Path, metavar="FILE", help="write scores and rows there")
+    options = parser.parse_args()
+    if options.json and not options.json.parent.is_dir():
+        parser.error(f"{options.json.parent} is no folder; make it first")
+    return options
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 0 on")
+    return int(text)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", type=int, default=2000, help="wide worlds (default 2000)")
-    parser.add_argument("--demo", type=int, default=200, help="worlds of each of the demo's scenarios")
-    parser.add_argument("--first", type=int, default=0, help="first seed; use a new one after tuning")
-    options = parser.parse_args()
+    options = arguments()
+    start = time.perf_counter()
+    parts = simulate(options)
+    sections = []
+    if parts.get("wide"):
+        sections += [f"Worlds of the description ({options.worlds} seeds)"]
+        sections += sections_of(parts["wide"], options.reasons, asked=True)
+    if parts.get("curve"):
+        sections += ["Trade-off curves", report.judges(parts["curve"], asked=False)]
+    if parts.get("hard"):
+        sections += ["Worlds that could fool it", *sections_of(parts["hard"], options.reasons, asked=False)]
+    if parts.get("demo"):
+        sections += ["The demo's stories", report.families(parts["demo"])]
+    sections += [speed(), f"{time.perf_counter() - start:.0f} s"]
+    print("\n\n".join(sections))
+    if options.json:
+        options.json.write_text(json.dumps(report.as_json(parts)) + "\n")
+
+
+def sections_of(rows: Sequence[Row], reasons: bool, *, asked: bool) -> list[str]:
+    own = [row for row in rows if row.judge == JUDGE]
+    detail = [report.reasons(own)] if reasons else []
+    return [
+        f"{len(own)} worlds had a red job.",
+        report.judges(rows, asked=asked),
+        report.families(own),
+        *detail,
+        report.false_bumps(own),
+    ]
+
+
+def simulate(options: argparse.Namespace) -> dict[str, list[Row]]:
+    """Rows of each part: wide, curve, hard, demo."""
 
     def seeds(count: int) -> range:
         return range(options.first, options.first + count)
 
+    jobs = {
+        "wide": [Job("wide", seed, rivals=options.rivals) for seed in seeds(options.worlds)],
+        "curve": [job for curve in options.curve for job in curve.jobs(seeds(options.worlds))],
+        "hard": [Job("hard", seed, rivals=options.rivals) for seed in seeds(options.hard)],
+        "demo": [Job(story, seed) for story in DEMO for seed in seeds(options.demo)],
+    }
+    # One thread a worker: spawned, so that numpy reads this when it loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with ProcessPoolExecutor() as pool:
-        if options.demo:
-            jobs = [(truth, seed) for truth in DEMO for seed in seeds(options.demo)]
-            print("The demo's scenarios\n")
-            table([row for row in pool.map(run, jobs, chunksize=8) if row])
-        if options.worlds:
-            jobs = [("wide", seed) for seed in seeds(options.worlds)]
-            rows = [row for row in pool.map(run, jobs, chunksize=8) if row]
-            print(f"\nWide worlds: {len(rows)} of {options.worlds} had a red job\n")
-            table(rows)
-            print()
-            scores(rows)
-    speed()
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        return {name: run_all(pool, name, mine) for name, mine in jobs.items() if mine}
 
 
 if __name__ == "__main__":

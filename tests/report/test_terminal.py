@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bot.logs.result import Failure, ScanResult
 from bot.report import evidence, terminal
-from bot.verdict.answer import Numbers
+from bot.report.console import ascii_text
+from bot.verdict.answer import Numbers, Rung, Runs
 from bot.verdict.reading import Arm, Reading, Status
 from tests.report.builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, readings
 from tests.report.hostile import hostile, is_inert, shape
@@ -22,13 +23,17 @@ def test_a_verdict_reads_top_to_bottom():
     text = terminal.verdict_text(NOISE, readings(), width=100)
     lines = text.splitlines()
     assert lines[0] == "NOISE  noise_same_on_base"
-    assert "head     8        0  1/8 (0.3–52.6 %)  0.00230 (0.00187–0.00312)" in lines
+    assert "arm   n  over 0.003        median   max" in lines
+    assert "head  8  1/8 (0.3–52.6 %)  0.00230  0.00312" in lines
     assert (
         "head over base ×1.01 (0.88–1.16, 95 % confidence); these runs would have shown ×1.25 or more"
         in lines
     )
     assert "next: a person decides on the proposed bound" in lines
-    assert any(line.startswith("  proposal: 0.003 -> 0.005; ") for line in lines)
+    assert "proposal: 0.003 -> 0.005" in lines
+    assert "  when the level rises  ×1.25  ×1.5  ×2    ×3" in lines
+    assert "  CI jobs red at 0.003  27 %   71 %  99 %  100 %" in lines
+    assert "  still red at 0.005    1.1 %  9 %   46 %  98 %" in lines
     assert all(len(line) <= 100 for line in lines) and "\x1b" not in text
 
 
@@ -43,7 +48,10 @@ def test_the_plot_puts_every_run_on_its_side_of_the_bound():
     assert head.index("│") == base.index("│")
 
 
-@given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=30), st.floats(1e-6, 10), st.integers(40, 160))
+VALUES = st.one_of(st.floats(1e-6, 10), st.sampled_from([0.0, 5e-324, 1e-12, 1e99]))
+
+
+@given(st.lists(VALUES, min_size=1, max_size=30), st.floats(1e-6, 10), st.integers(40, 160))
 def test_no_dot_is_lost_under_the_bound_or_on_its_wrong_side(values, bound, width):
     text = terminal.verdict_text(
         REGRESSION, readings(head=tuple(values), base=(), trigger=()), width, bound=bound
@@ -54,10 +62,78 @@ def test_no_dot_is_lost_under_the_bound_or_on_its_wrong_side(values, bound, widt
     assert bool(set(right) & set("·:#")) == any(value > bound for value in values)
 
 
+def test_rows_stand_in_the_order_of_the_story_on_a_log_axis():
+    past = tuple(replace(r, arm=Arm.HISTORY) for r in readings(base=(0.001, 0.01), head=(), trigger=()))
+    lines = terminal.verdict_text(REGRESSION, (*past, *readings())).splitlines()
+    rows = [line.split()[0] for line in lines if "│" in line]
+    assert rows == ["trigger", "head", "base", "history"]
+    history = next(line for line in lines if line.startswith(" history "))
+    bound = history.index("│")
+    middle = (history.index("·") + history.rindex("·")) / 2  # of 0.001 and 0.01, on a log axis 0.00316
+    assert 0 <= middle - bound <= 3
+    assert any("0.002" in line and "0.005" in line and "0.01" in line for line in lines), "round ticks"
+
+
+def test_only_what_exceeds_is_red():
+    text = terminal.verdict_text(REGRESSION, readings(head=(0.0021, 0.0045), base=(), trigger=()), color=True)
+    row = next(line for line in text.splitlines() if "│" in line)
+    left, right = row.split("│")
+    assert "·" in left and "\x1b[1;31m" not in left
+    assert "\x1b[1;31m·" in right
+
+
+def test_a_proposed_bound_has_its_line_and_name():
+    lines = terminal.verdict_text(NOISE, readings(), width=60).splitlines()
+    head = next(line for line in lines if line.startswith("    head "))
+    (named,) = (line for line in lines if "proposed 0.005" in line)
+    assert named.index("^") == head.index("┊")
+    (bound,) = (line for line in lines if "^ bound 0.003" in line)
+    assert bound.index("^") == head.index("│")
+
+
+def test_what_cannot_be_placed_is_counted():
+    lines = terminal.verdict_text(REGRESSION, readings(head=(math.nan, math.inf, 0.002))).splitlines()
+    assert "         2 runs with nan or inf not shown" in lines
+
+
+def test_zeros_sit_on_the_left_edge_and_nothing_positive_is_no_plot():
+    lines = terminal.verdict_text(REGRESSION, readings(head=(0.0, 0.004), base=(), trigger=())).splitlines()
+    assert next(line for line in lines if line.startswith("    head "))[9] == "·"
+    nothing = terminal.verdict_text(REGRESSION, readings(head=(0.0,), base=(), trigger=()), bound=0.0)
+    assert "KL in nats, log axis" not in nothing
+
+
+def test_lost_runs_have_a_column_only_where_there_are_some():
+    lines = terminal.verdict_text(NOISE).splitlines()
+    assert "arm   n  over 0.003        median   max" in lines
+    runs = {"head": Runs(8, 2), "base": Runs(8, 0)}
+    some = replace(NOISE, numbers=replace(NOISE.numbers, runs=runs))
+    lines = terminal.verdict_text(some).splitlines()
+    assert "head  8  2        1/8 (0.3–52.6 %)  0.00230  0.00312" in lines
+
+
+def test_the_trace_only_on_request():
+    assert "how it was decided" not in terminal.verdict_text(NOISE)
+    lines = terminal.verdict_text(NOISE, trace=True).splitlines()
+    assert "how it was decided (5 steps, the last one answered)" in lines
+    assert "  exact_gate     the bound 0.003 is far from exact" in lines
+    assert lines[-1] == "  noise          head and base exceed 0.003 alike and 0.005 holds"
+
+
+def test_ascii_keeps_every_row_at_its_place():
+    text = terminal.verdict_text(NOISE, readings())
+    plain = ascii_text(text)
+    assert plain.isascii() and "?" not in plain
+    assert [len(line) for line in plain.splitlines()] == [len(line) for line in text.splitlines()]
+    head = next(line for line in plain.splitlines() if line.startswith("    head ") and "|" in line)
+    assert set(head[9:]) <= set(" .:#|'") and "'" in head
+
+
 def test_wanted_runs_are_the_next_step():
-    text = terminal.verdict_text(ASKING)
+    text = terminal.verdict_text(ASKING, width=120)
     assert text.startswith("NO VERDICT  more_runs\n")
-    assert "next: run head 2 launches × 4, base 2 launches × 4, append the readings and decide again" in text
+    wanted = "next: 16 more runs (head 2 launches of 4 repeats, base 2 launches of 4 repeats); append the"
+    assert wanted in text
 
 
 def test_colour_only_on_request():
@@ -67,7 +143,7 @@ def test_colour_only_on_request():
 
 @given(hostile)
 def test_no_control_sequence_of_a_stranger_reaches_the_terminal(text):
-    verdict = replace(NOISE, sentence=text, reason=text)
+    verdict = replace(NOISE, sentence=text, reason=text, trace=(Rung(text, text),))
     scan = ScanResult(
         (Reading(Arm.TRIGGER, text, Status.OK, 0.001, label=text),),
         (Failure("other", text, file=text, message=text),),
@@ -75,7 +151,7 @@ def test_no_control_sequence_of_a_stranger_reaches_the_terminal(text):
     )
     site = replace(SITE, path=text, cls=text, spelling=text)
     for told in (
-        terminal.verdict_text(verdict, readings()),
+        terminal.verdict_text(verdict, readings(), trace=True),
         terminal.scan_text(scan),
         terminal.site_text(site),
     ):

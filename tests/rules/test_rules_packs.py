@@ -134,7 +134,7 @@ def test_all_errors_at_once_each_with_its_place():
         "3:1: foo: is no key of this file",
         "5:1: the key 'runner' stands here twice, first in line 4",
         "6:1: the key 'on' does not read as text: put it in quotes",
-        "7:17: '012' reads as another number in YAML 1.1: put it in quotes",
+        "7:17: '012' reads as another number in YAML 1.1: put it in quotes, or write a plain decimal number",
         "8:15: unfit_paths.0: must be a glob relative to the repository, such as test/**/test_*_kl.py",
         "8:21: 'yes' reads as true or false in YAML 1.1: put it in quotes",
         "10:24: forms.0.pattern: not an RE2 pattern: invalid perl operator: (?=",

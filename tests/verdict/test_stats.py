@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bot.verdict.mixed import Column, fit
+from bot.verdict.prompts import prompt_effects
 from bot.verdict.stats import (
     clopper_pearson,
     find_step,
@@ -97,11 +98,7 @@ def healthy_tail(n, prompt_sd, seed, width=9):
     rng = np.random.default_rng(seed)
     logs = rng.normal(0, prompt_sd, (n, width))
     level = fit(logs.mean(axis=1), np.arange(n) // 4, [Column(np.ones(n))], 0, 0.1)
-    centred = logs - logs.mean(axis=1, keepdims=True)
-    offsets = centred.mean(axis=0)
-    freedom = (n - 1) * (width - 1)
-    sd = math.sqrt(float(np.sum((centred - offsets) ** 2)) / freedom)
-    return Tail(level, offsets, sd, freedom)
+    return Tail(level, prompt_effects(logs))
 
 
 def test_the_upper_exceedance_is_rarely_too_low():
