@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, stdtr, stdtrit
+from scipy.special import gammaln, logsumexp, stdtr
 
 from bot.verdict.evidence import Floats, Ints
 
@@ -74,9 +75,8 @@ def judge_faults(
     centre = _centres(y, runs)
     residual = y - centre
     if width > 1:  # a launch (or a change of code) moves all prompts alike: no fault of a single one
-        residual = residual - _launch_centres(residual, runs.launches)
-    spread = _spreads(residual[runs.reference])
-    laws = [_Law(tail, np.maximum(spread / float(stdtrit(tail, 0.75)), 0.02)) for tail in TAILS]
+        residual = residual - _launch_effects(residual, runs.launches)
+    laws = [_law(tail, *_clipped_squares(residual[runs.reference])) for tail in TAILS]
     null = np.array([float(law.log(residual).sum()) for law in laws])
     if factors is None:
         factors = FACTORS if width > 1 else WHOLE_FACTORS
@@ -87,7 +87,7 @@ def judge_faults(
     exceeds_hit = np.clip(exceeds.mean(axis=1), healthy_exceedance, 1.0)  # F x P
     odds = np.array([_odds(ratio, exceeds_hit, runs, healthy_exceedance) for ratio in ratios])
     likeliest = int(np.argmax(null + odds))
-    sd = np.maximum(1.4826 * spread, 0.02)
+    sd = laws[-1].sd
     z = residual / sd
     strong = _log_mean(ratios[likeliest], 0) > math.log(100.0)
     far = np.argwhere((z > 3.5) & (residual > math.log(min(3.0, float(factors[0])))) & strong)
@@ -101,15 +101,18 @@ def judge_faults(
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """Student's t on the log scale, scaled so that its quartiles are those of the readings."""
+    """Student's t on the log scale, with a scale for each prompt."""
 
     tail: float
     sd: Floats
 
     def log(self, residual: Floats) -> Floats:
-        z, nu = residual / self.sd, self.tail
-        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log(nu * math.pi) - np.log(self.sd)
-        return np.asarray(constant - (nu + 1) / 2 * np.log1p(z**2 / nu), dtype=np.float64)
+        return np.asarray(_log_t(residual / self.sd, self.tail) - np.log(self.sd), dtype=np.float64)
+
+
+def _log_t(z: Floats, nu: float) -> Floats:
+    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log(nu * math.pi)
+    return np.asarray(constant - (nu + 1) / 2 * np.log1p(z**2 / nu), dtype=np.float64)
 
 
 def _odds(log_ratio: Floats, exceeds_hit: Floats, runs: Runs, healthy: float) -> float:
@@ -125,38 +128,65 @@ def _odds(log_ratio: Floats, exceeds_hit: Floats, runs: Runs, healthy: float) ->
 def _centres(y: Floats, runs: Runs) -> Floats:
     """Reference of each reading: medians of its prompt; where only means are known, of its own arm."""
     if y.shape[1] > 1 or not np.any(runs.head & runs.reference):
-        return np.broadcast_to(np.median(y[runs.reference], axis=0), y.shape)
+        return np.broadcast_to(_centre(y[runs.reference]), y.shape)
     centre = np.empty_like(y)
     for mask in (runs.head | runs.trigger, ~(runs.head | runs.trigger)):
         if np.any(mask):
-            centre[mask] = np.median(y[mask & runs.reference], axis=0)
+            centre[mask] = _centre(y[mask & runs.reference])
     return centre
 
 
-def _spreads(reference: Floats) -> Floats:
-    """Median absolute residual of each prompt, drawn towards their common one.
+def _centre(y: Floats) -> Floats:
+    """Of each column: its median, moved by the mean of what lies about it, clipped at 2 sd (one step to
+    Huber's estimate, 1964): as steady as a mean where there is no fault, little moved by one."""
+    median = np.median(y, axis=0)
+    k = 3.0 * np.median(np.abs(y - median))
+    return np.asarray(median + np.clip(y - median, -k, k).mean(axis=0), dtype=np.float64)
 
-    The log of a median absolute deviation of n values has variance 1.36 / n (its efficiency is 37 %); what
-    the prompts differ beyond that is their own.
+
+def _clipped_squares(reference: Floats) -> tuple[Floats, float]:
+    """Mean square of each prompt's residuals, clipped at the returned `k`, drawn towards the common one.
+
+    Clipping at three times the median absolute residual (2 sd) keeps most of what a variance knows and little
+    of a fault. The log of such a mean of n has variance 2.5 / n; what the prompts differ beyond that is their
+    own. The factor 1 + 1 / n is for the centres that residuals are about.
     """
     n, width = reference.shape[0], reference.shape[1]
-    common = float(np.median(np.abs(reference)))
-    error = 1.36 / n
-    logs = np.log(np.maximum(np.median(np.abs(reference), axis=0), common * 0.05 + 1e-12))
-    between = max(0.0, float(np.var(logs)) * width / max(width - 1, 1) - error) if width > 1 else 0.0
+    k = max(3.0 * float(np.median(np.abs(reference))), 1e-12)
+    squares = np.minimum(np.abs(reference), k) ** 2
+    each, common = squares.mean(axis=0), max(float(squares.mean()), 1e-24)
+    logs = np.log(np.maximum(each / common, 1e-3))
+    error = 2.5 / n
+    between = max(0.0, float(np.var(logs)) * width / (width - 1) - error) if width > 1 else 0.0
     own = between / (between + error)
-    centre = math.log(max(common, 1e-12))
-    return np.asarray(np.exp(centre + own * (logs - centre)) * math.sqrt(1 + 1.57 / n), dtype=np.float64)
+    return np.asarray(common * np.exp(own * logs) * (1 + 1 / n), dtype=np.float64), k
 
 
-def _launch_centres(residual: Floats, launches: Ints, least: int = 8) -> Floats:
-    """Median over all prompts and repeats of a launch; 0 where these are fewer than `least` values."""
-    centre = np.zeros((len(residual), 1))
-    for launch in np.unique(launches):
-        mine = launches == launch
-        if residual[mine].size >= least:
-            centre[mine] = np.median(residual[mine])
-    return centre
+@lru_cache(maxsize=8)
+def _clipped_share(tail: float) -> tuple[Floats, Floats]:
+    """E min(|t|, u)^2 / u^2 of Student's t, falling in u: (values, u)."""
+    u = np.linspace(0.0, 30.0, 3001)
+    density = np.exp(_log_t(u, tail))
+    inner = np.concatenate([[0.0], np.cumsum((u[1:] ** 2 * density[1:] + u[:-1] ** 2 * density[:-1]) * 0.01)])
+    share = (inner[1:] + 2 * u[1:] ** 2 * stdtr(tail, -u[1:])) / u[1:] ** 2
+    return np.asarray(share[::-1]), np.asarray(u[:0:-1])
+
+
+def _law(tail: float, squares: Floats, k: float) -> _Law:
+    """The law whose clipped mean squares are these."""
+    share, u = _clipped_share(tail)
+    return _Law(tail, np.maximum(k / np.interp(squares / k**2, share, u), 0.02))
+
+
+def _launch_effects(residual: Floats, launches: Ints) -> Floats:
+    """What moves all prompts of a launch alike (R x 1): medians over its prompts and repeats, shrunk by what
+    they scatter beyond their own error, 1.57 sd^2 / n (empirical Bayes)."""
+    names, at = np.unique(launches, return_inverse=True)
+    medians = np.array([float(np.median(residual[at == i])) for i in range(len(names))])
+    n = np.bincount(at) * residual.shape[1]
+    error = 1.57 * (1.4826 * float(np.median(np.abs(residual)))) ** 2 / n + 1e-18
+    between = max(0.0, float(np.sum((medians**2 - error) / error**2) / np.sum(1 / error**2)))
+    return np.asarray((medians * between / (between + error))[at][:, None], dtype=np.float64)
 
 
 def _log_odds(log_ratio: Floats, exceeds: Floats, runs: Runs, healthy: float) -> float:

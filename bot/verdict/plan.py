@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
+from typing import Final
 
 import numpy as np
+from scipy.special import ndtri
 
 from bot.verdict.answer import ArmPlan, Plan
 from bot.verdict.case import Case
-from bot.verdict.evidence import ArmView
+from bot.verdict.evidence import ArmView, Floats, Ints
 from bot.verdict.policy import Policy
 from bot.verdict.reading import Arm
-from bot.verdict.stats import look_number, normal_quantile
+from bot.verdict.stats import alpha_at_look, look_number
 
-POWER, LAST_POWER = 0.75, 0.97
-"""Chance that the next look excludes the smallest shift where head equals base: modest while another look can
-follow (cheap on average), high at the last one."""
-REPEATS = (2, 4, 6, 8, 12)
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """One more batch: launches and repeats on head and on base."""
-
-    head: ArmPlan
-    base: ArmPlan
-
-    @property
-    def launches(self) -> int:
-        return self.head.launches + self.base.launches
-
-    def runs(self, arm: Arm) -> int:
-        each = self.head if arm is Arm.HEAD else self.base
-        return each.launches * each.repeats
-
-    def swapped(self) -> Mix:
-        return Mix(self.base, self.head)
-
-    def minutes(self, policy: Policy) -> float:
-        return sum(
-            arm.launches * (policy.launch_minutes + arm.repeats * policy.repeat_minutes)
-            for arm in (self.head, self.base)
-        )
-
-    def plan(self) -> Plan:
-        return Plan({Arm.HEAD.value: self.head, Arm.BASE.value: self.base})
+LAUNCHES: Final = (1, 2, 3, 4, 6)
+REPEATS: Final = (2, 4, 6, 8, 12, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,54 +30,75 @@ class More:
     runs: int
 
 
+@dataclass(frozen=True, eq=False)
+class Mixes:
+    """Batches that may be asked for, as columns: launches and repeats on head and on base."""
+
+    head: Ints
+    """2 x M: launches, repeats."""
+    base: Ints
+
+    def plan(self, at: int) -> Plan:
+        head, base = (ArmPlan(int(arm[0, at]), int(arm[1, at])) for arm in (self.head, self.base))
+        return Plan({Arm.HEAD.value: head, Arm.BASE.value: base})
+
+    def runs(self, arm: Arm) -> Ints:
+        launches, repeats = self.head if arm is Arm.HEAD else self.base
+        return np.asarray(launches * repeats, dtype=np.int64)
+
+    def minutes(self, policy: Policy) -> Floats:
+        each = [
+            arm[0] * (policy.launch_minutes + arm[1] * policy.repeat_minutes)
+            for arm in (self.head, self.base)
+        ]
+        return np.asarray(each[0] + each[1], dtype=np.float64)
+
+
 def first_plan(case: Case) -> Plan:
     """Equal arms; where past runs stand beside base, head takes a share of base's repeats."""
     launches, repeats = case.policy.first_batch
     moved = repeats // 4 if case.evidence.history.n >= case.policy.history_runs else 0
-    return Mix(ArmPlan(launches, repeats + moved), ArmPlan(launches, repeats - moved)).plan()
+    arms = {Arm.HEAD: repeats + moved, Arm.BASE: repeats - moved}
+    return Plan({arm.value: ArmPlan(launches, each) for arm, each in arms.items()})
 
 
 def next_plan(case: Case, more: More | None = None) -> Plan | None:
     """None when the looks or the GPU minutes are used up. Without `more` the question is the ratio."""
     policy, evidence = case.policy, case.evidence
     left = policy.budget_minutes - case.spent_minutes
-    launches = len({(r.arm, r.launch) for r in evidence.of(Arm.HEAD, Arm.BASE)})
-    if launches == 0:
+    if not evidence.of(Arm.HEAD, Arm.BASE):
         return first_plan(case)
     if case.look >= (policy.max_looks if more is None else policy.max_batches):
         return None
     if not case.comparable:
         return _missing_arms(case, left)
-    for_base = more is not None and more.arm is Arm.BASE
-    mixes = [mix.swapped() if for_base else mix for mix in _mixes(policy)]
+    mixes = _mixes(policy.max_repeats, more is not None and more.arm is Arm.BASE)
+    minutes, looks = mixes.minutes(policy), _looks_after(case, mixes)
     # Each batch ends at a look of its own, or the error spent on looks would not add up.
-    affordable = [m for m in mixes if m.minutes(policy) <= left and _look_after(case, m) > case.look]
-    if not affordable:
+    affordable = (minutes <= left) & (looks > case.look)
+    if not np.any(affordable):
         return None
-    if more is None:
-        enough = [mix for mix in affordable if _sd_after(case, mix) <= _sd_needed(case, _power(case, mix))]
+    sd = _sd_after(case, mixes)
+    enough = sd <= _sd_needed(case, looks) if more is None else mixes.runs(more.arm) >= more.runs
+    wanted = mixes.runs(more.arm if more else Arm.HEAD)
+    if np.any(affordable & enough):
+        order, among = np.lexsort((mixes.base[1], -wanted, minutes)), affordable & enough
     else:
-        enough = [mix for mix in affordable if mix.runs(more.arm) >= more.runs]
-    if enough:
-        wanted = more.arm if more else Arm.HEAD
-        return min(enough, key=lambda m: (m.minutes(policy), -m.runs(wanted), m.base.repeats)).plan()
-    return min(affordable, key=lambda mix: (_sd_after(case, mix), mix.minutes(policy))).plan()
-
-
-def _power(case: Case, mix: Mix) -> float:
-    return case.policy.last_power if _look_after(case, mix) >= case.policy.max_looks else case.policy.power
+        order, among = np.lexsort((minutes, sd)), affordable
+    return mixes.plan(int(order[among[order]][0]))
 
 
 def runs_needed(case: Case) -> int | None:
     """Runs an arm, all told, that would exclude the smallest shift at the variance seen."""
     if case.shift is None:
         return None
-    for launches in range(2, 65):
-        for repeats in (4, 8, 16):
-            each = ArmPlan(launches, repeats)
-            if _sd_after(case, Mix(each, each)) <= _sd_needed(case, LAST_POWER):
-                return launches * repeats + min(case.evidence.head.n, case.evidence.base.n)
-    return None
+    sizes = np.array(list(product(range(2, 65), (4, 8, 16))), dtype=np.int64).T
+    enough = _sd_after(case, Mixes(sizes, sizes)) <= _sd_needed(
+        case, np.full(sizes.shape[1], case.policy.max_looks)
+    )
+    if not np.any(enough):
+        return None
+    return int((sizes[0] * sizes[1])[enough].min()) + min(case.evidence.head.n, case.evidence.base.n)
 
 
 def _missing_arms(case: Case, left: float) -> Plan | None:
@@ -119,42 +112,54 @@ def _missing_arms(case: Case, left: float) -> Plan | None:
     return Plan(arms) if left >= policy.first_minutes / 2 * len(arms) else None
 
 
-def _look_after(case: Case, mix: Mix) -> int:
-    launches = case.evidence.head.launch_count + case.evidence.base.launch_count + mix.launches
-    return look_number(launches, case.policy.launches_per_look, case.policy.max_batches)
+@lru_cache(maxsize=4)
+def _mixes(max_repeats: int, for_base: bool) -> Mixes:
+    """The arm in question gets at least what the other gets; that one takes part in every batch, since beside
+    it a machine that changed is noticed."""
+    repeats = sorted({min(r, max_repeats) for r in REPEATS})
+    options = [
+        (n, r, m, s)
+        for n, m in product(LAUNCHES, LAUNCHES)
+        for r, s in product(repeats, repeats)
+        if m <= n and s <= r and n > 1 and r > 2
+    ]
+    columns = np.array(options, dtype=np.int64).T
+    return Mixes(columns[2:], columns[:2]) if for_base else Mixes(columns[:2], columns[2:])
 
 
-def _mixes(policy: Policy) -> Iterator[Mix]:
-    """Base takes part in every batch: beside head it guards against a machine that changed since."""
-    repeats = [*REPEATS, policy.max_repeats]
-    for h, b in product((2, 3, 4, 6), (1, 2, 3, 4)):
-        for head, base in product(repeats, repeats):
-            if b <= h and base <= head and head > 2:
-                yield Mix(ArmPlan(h, head), ArmPlan(b, base))
+def _looks_after(case: Case, mixes: Mixes) -> Ints:
+    policy = case.policy
+    launches = (
+        case.evidence.head.launch_count + case.evidence.base.launch_count + mixes.head[0] + mixes.base[0]
+    )
+    looks = [
+        look_number(int(n), policy.launches_per_look, policy.max_batches) for n in range(launches.max() + 1)
+    ]
+    return np.asarray(np.array(looks, dtype=np.int64)[launches])
 
 
-def _sd_needed(case: Case, power: float) -> float:
-    """The sd of the log ratio at which an equal head clears the smallest shift with chance `power`."""
-    steps = normal_quantile(1 - case.alpha_equal) + normal_quantile(power)
-    return math.log(case.policy.smallest_shift) / steps
+def _sd_needed(case: Case, looks: Ints) -> Floats:
+    """The sd of the log ratio at which an equal head clears the smallest shift, by look, with the chance of
+    the policy: modest while another look can follow."""
+    policy = case.policy
+    steps = []
+    for look in range(policy.max_batches + 1):
+        alpha = alpha_at_look(policy.alpha_equal, max(look, 1), policy.look_shares)
+        steps.append(ndtri(1 - alpha) + ndtri(policy.power if look < policy.max_looks else policy.last_power))
+    return np.asarray(math.log(policy.smallest_shift) / np.array(steps)[looks], dtype=np.float64)
 
 
-def _sd_after(case: Case, mix: Mix) -> float:
-    """Sd of the log ratio when `mix` joins what there is: today's, scaled by what the design gains."""
+def _sd_after(case: Case, mixes: Mixes) -> Floats:
+    """Sd of the log ratio when a mix joins what there is: today's, scaled by what the design gains."""
     if case.shift is None:
-        return math.inf
+        return np.full(mixes.head.shape[1], math.inf)
     repeat, launch = case.shift.variance()
-
-    def added(arm: ArmPlan) -> float:
-        return arm.launches / (launch + repeat / arm.repeats)
-
     head, base = (_precision(view, repeat, launch) for view in (case.evidence.head, case.evidence.base))
-    past = 0.0
     if case.shift_history is not None:
-        past = 1 / (case.policy.history_sd**2 + 1 / _precision(case.shift_history, repeat, launch))
-    before = 1 / head + 1 / (base + past)
-    after = 1 / (head + added(mix.head)) + 1 / (base + past + added(mix.base))
-    return case.shift.sd * math.sqrt(after / before)
+        base += 1 / (case.policy.history_sd**2 + 1 / _precision(case.shift_history, repeat, launch))
+    more_head, more_base = (arm[0] / (launch + repeat / arm[1]) for arm in (mixes.head, mixes.base))
+    gain = (1 / (head + more_head) + 1 / (base + more_base)) / (1 / head + 1 / base)
+    return np.asarray(case.shift.sd * np.sqrt(gain), dtype=np.float64)
 
 
 def _precision(view: ArmView, repeat: float, launch: float) -> float:

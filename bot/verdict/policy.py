@@ -13,10 +13,10 @@ class Policy:
     # Cost. A launch starts a server (minutes), a repeat is one measurement on it.
     launch_minutes: float = 3.0
     repeat_minutes: float = 1.0
-    # Excluding x1.25 at log-sd 0.3 with chance 97 % at a later look takes 2 x (0.3 / 0.0535)^2 = 63 runs
-    # an arm (0.0535 = log 1.25 / (2.29 + 1.88)): 126 repeats and 14 launches are 168 min. Four prompts of
+    # Excluding x1.25 at log-sd 0.3 with chance 95 % at a later look takes 2 x (0.3 / 0.0603)^2 = 50 runs
+    # an arm (0.0603 = log 1.25 / (2.06 + 1.64)): 100 repeats and 12 launches are 136 min. Four prompts of
     # log-sd 0.7 are wider (0.35) and take the rest.
-    budget_minutes: float = 210.0
+    budget_minutes: float = 230.0
     first_launches: int = 2
     first_repeats: int = 4
     # A plan may ask this many repeats of one launch; beyond it launch variance is all that is left.
@@ -29,15 +29,16 @@ class Policy:
     max_batches: int = 5
     launches_per_look: int = 6
     # Chance that the runs asked for exclude the smallest shift where head equals base: modest while another
-    # look can follow, high at the last. In simulated worlds 0.75 cost 5 min more than 0.45 for nothing.
-    power: float = 0.45
-    last_power: float = 0.97
+    # look can follow, high at the last. In simulated worlds 0.75 cost 5 min more for nothing.
+    power: float = 0.4
+    last_power: float = 0.95
 
     # Shift. The smallest rise that matters: at a log-sd of 0.3 and a bound of 1.5 x the
     # median it reddens 7 % of jobs (27 % of tries, two in a row) where healthy code does 1 %.
     smallest_shift: float = 1.25
-    # Chance to call a head that is 1.25 x worse equal to base, over all looks.
-    alpha_equal: float = 0.05
+    # Chance to call a head that is 1.25 x worse equal to base, over all looks. The union bound is generous:
+    # of 700 such heads 9 (1.3 %) got a bump at 0.09, 16 (2.3 %) at 0.14.
+    alpha_equal: float = 0.09
     # Chance to call an equal head worse, over all looks: with faults and hosts false alarms stay under 1 %.
     alpha_worse: float = 0.012
     confidence: float = 0.95
@@ -66,13 +67,12 @@ class Policy:
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
     # reaches odds of 200 with chance <= 0.5 %, at any number of looks.
     fault_odds: float = 200.0
-    # A bump needs the odds against it: 50 : 1 at the first two looks, while a batch costs half an hour, then
-    # 12 : 1. A fault of x 8 in one prompt of 32 (log-sd 0.9) is 2.3 sd out and moves the mean by a fifth: its
-    # odds stay near 1 however many runs there are, and 50 : 1 to the end would leave one noise world in seven
-    # (mostly of 32 wide prompts) without an answer. New faults bumped of 1,000: 28 at 0.12 and 0.03, 20 at
-    # 0.12 and 0.015 (for 9 GPU minutes more), 46 at 0.15 throughout.
-    fault_excluded_early: float = 0.02
-    fault_excluded: float = 0.08
+    # A bump needs the odds against it: 67 : 1 at the first two looks, while a batch costs half an hour, then
+    # 31 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
+    # 0.9) is 2.3 sd out and moves the mean by a fifth. On 3,000 worlds (1,586 not noise), at 0.018 and 0.04:
+    # false bumps 0.57 %, 63.7 min; at 0.016 and 0.035: 0.50 %, 64.6 min; at 0.014 and 0.03: 0.44 %, 66.1 min.
+    fault_excluded_early: float = 0.015
+    fault_excluded: float = 0.032
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
