@@ -67,12 +67,12 @@ class Policy:
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
     # reaches odds of 200 with chance <= 0.5 %, at any number of looks.
     fault_odds: float = 200.0
-    # A bump needs the odds against it: 67 : 1 at the first two looks, while a batch costs half an hour, then
-    # 31 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
-    # 0.9) is 2.3 sd out and moves the mean by a fifth. On 3,000 worlds (1,586 not noise), at 0.018 and 0.04:
-    # false bumps 0.57 %, 63.7 min; at 0.016 and 0.035: 0.50 %, 64.6 min; at 0.014 and 0.03: 0.44 %, 66.1 min.
-    fault_excluded_early: float = 0.015
-    fault_excluded: float = 0.032
+    # A bump needs the odds against it: 59 : 1 at the first two looks, while a batch costs half an hour, then
+    # 29 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
+    # 0.9) is 2.3 sd out and moves the mean by a fifth. On the same 3,000 worlds, at 0.018 and 0.04: false
+    # bumps 0.57 %, 63.7 min; at 0.016 and 0.035: 0.50 %, 64.6 min; at 0.014 and 0.03: 0.44 %, 66.1 min.
+    fault_excluded_early: float = 0.017
+    fault_excluded: float = 0.035
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
@@ -86,8 +86,8 @@ class Policy:
 
     # History: a step of the default branch, Bonferroni over the places it can lie in.
     step_ratio: float = 1.2
-    alpha_step: float = 0.001
-    alpha_step_doubt: float = 0.02
+    alpha_step: float = 0.0005
+    alpha_step_doubt: float = 0.01
     step_runs: int = 5
 
     # Proposal. 0.5 % a job: one false red in 200. 2 x the old bound at most, 3 x the first over all bumps.
