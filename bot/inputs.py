@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from bot.verdict import Context, Evidence, Policy
 
 MAX_RECORDS: Final = 200_000
+MAX_LINE: Final = 4 * 1024 * 1024
 
 
 class InputError(click.ClickException):
@@ -63,14 +66,19 @@ def policy(path: str | None) -> Policy:
 def numbers(text: str) -> tuple[float, ...]:
     """`0.005,0.01`"""
     try:
-        return tuple(float(item) for item in text.split(",") if item.strip())
+        found = tuple(float(item) for item in text.split(",") if item.strip())
     except ValueError:
-        raise InputError(f"'{text}' is not a list of numbers such as 0.005,0.01") from None
+        found = (math.nan,)
+    if not all(0 < number < math.inf for number in found):
+        raise InputError(f"'{text}' is not a list of bounds such as 0.005,0.01")
+    return found
 
 
 def _records(path: str) -> Iterator[dict[str, object]]:
     with opened(path) as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b""), 1):
+            if len(line) > MAX_LINE:
+                raise InputError(f"{path}:{number}: a line of over {MAX_LINE} bytes is no reading")
             if number > MAX_RECORDS:
                 raise InputError(f"{path}: more than {MAX_RECORDS} records")
             if not line.strip():

@@ -14,7 +14,7 @@ from bot.verdict.evidence import ArmView, Evidence, Floats
 from bot.verdict.faults import RUN_FACTORS, FaultEvidence, Runs, judge_faults
 from bot.verdict.mixed import Column, Posterior, fit
 from bot.verdict.policy import Policy
-from bot.verdict.prompts import prompt_effects
+from bot.verdict.prompts import PromptShift, prompt_effects, prompt_shift
 from bot.verdict.reading import Arm
 from bot.verdict.stats import Step, alpha_at_look, find_step, look_number
 from bot.verdict.tail import Tail
@@ -75,11 +75,26 @@ class Case:
         return all(arm.n > 0 and bool(arm.with_prompts.all()) for arm in arms)
 
     def logs(self, view: ArmView, *, by_prompt: bool) -> Floats:
-        """Log value, or mean over prompts of log value, floored at a millionth of the bound."""
-        floor = self.evidence.threshold * 1e-6
-        if by_prompt:
-            return np.asarray(np.log(np.maximum(view.prompts, floor)).mean(axis=1), dtype=np.float64)
-        return np.log(np.maximum(view.values, floor))
+        """Log value, or mean over prompts of log value."""
+        return self.prompt_logs(view).mean(axis=1) if by_prompt else self.clipped_logs(view.values)
+
+    def prompt_logs(self, view: ArmView) -> Floats:
+        return self.clipped_logs(view.prompts)
+
+    def clipped_logs(self, values: Floats) -> Floats:
+        """Natural logs, at most a factor of a million from the bound: what is further says no more."""
+        bound = self.evidence.threshold
+        return np.asarray(np.log(np.clip(values, bound * 1e-6, bound * 1e6)), dtype=np.float64)
+
+    @cached_property
+    def prompt_shift(self) -> PromptShift | None:
+        """The prompt of head that lies most over base and the past runs that agree."""
+        if not self.paired:
+            return None
+        views = [v for v in (self.evidence.base, self.shift_history) if v is not None]
+        return prompt_shift(
+            self.prompt_logs(self.evidence.head), np.vstack([self.prompt_logs(v) for v in views])
+        )
 
     @cached_property
     def shift(self) -> Posterior | None:
@@ -166,8 +181,7 @@ class Case:
         level = fit(logs, joined_launches(views), [Column(np.ones(len(logs)))], 0, self.policy.launch_sd)
         if not by_prompt:
             return Tail(level)
-        prompts = np.log(np.maximum(np.vstack([v.prompts for v in views]), self.evidence.threshold * 1e-6))
-        return Tail(level, prompt_effects(prompts))
+        return Tail(level, prompt_effects(np.vstack([self.prompt_logs(view) for view in views])))
 
     @cached_property
     def healthy_logs(self) -> Floats:

@@ -95,11 +95,14 @@ class Evidence:
         _one_test(readings)
         bound = _bound(readings, threshold)
         chosen, notes = _one_label(readings)
+        chosen, twice = _once(chosen)
         ordered = tuple(sorted(chosen, key=_canonical))
         gpu = _gpu(ordered)
         width, width_note = _width(ordered)
         arms = {arm: _view(ordered, arm, gpu, width) for arm in Arm}
-        return cls(ordered[0].test, bound, ordered, gpu, arms, context or Context(), (*notes, *width_note))
+        return cls(
+            ordered[0].test, bound, ordered, gpu, arms, context or Context(), (*notes, *twice, *width_note)
+        )
 
     @property
     def head(self) -> ArmView:
@@ -185,6 +188,20 @@ def _one_label(readings: Sequence[Reading]) -> tuple[list[Reading], tuple[str, .
         raise RecordError("label", "several checks in one file and no failing one to choose by; judge one")
     kept = [r for r in readings if r.label is None or r.label in wanted]
     return kept, (f"{len(readings) - len(kept)} readings of other checks left out",)
+
+
+def _once(readings: Sequence[Reading]) -> tuple[list[Reading], tuple[str, ...]]:
+    """A reading that stands in the file twice was measured once; by launch and repeat it is known again."""
+    known: set[Reading] = set()
+    kept = []
+    for reading in readings:
+        if reading.launch is not None and reading.repeat is not None:
+            if reading in known:
+                continue
+            known.add(reading)
+        kept.append(reading)
+    twice = len(readings) - len(kept)
+    return kept, ((f"{twice} readings stand in the file twice: counted once",) if twice else ())
 
 
 def _canonical(reading: Reading) -> tuple[object, ...]:

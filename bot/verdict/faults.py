@@ -70,7 +70,7 @@ def judge_faults(
     such a factor reaches odds k with chance <= 1/k at any number of looks (Ville 1939; here up to the error
     of the plugged-in references).
     """
-    y = np.log(np.maximum(runs.values, math.exp(log_bound) * 1e-6))
+    y = np.log(np.clip(runs.values, math.exp(log_bound) * 1e-6, math.exp(log_bound) * 1e6))
     width = y.shape[1]
     centre = _centres(y, runs)
     residual = y - centre
@@ -192,7 +192,7 @@ def _launch_effects(residual: Floats, launches: Ints) -> Floats:
 def _log_odds(log_ratio: Floats, exceeds: Floats, runs: Runs, healthy: float) -> float:
     """Log of the mean over factor, share, prompt and new-or-old of the product over readings."""
     share = SHARES[:, None, None, None]
-    terms = np.logaddexp(np.log1p(-share), np.log(share) + log_ratio[None])  # S x F x R x P
+    terms = np.log1p(share * np.expm1(np.minimum(log_ratio, 600.0))[None])  # S x F x R x P, 600: no overflow
     chance = (1 - SHARES[:, None, None]) * healthy + SHARES[:, None, None] * exceeds[None]
     selected = math.log(healthy) - np.log(chance)  # S x F x P
     trigger = terms[:, :, runs.trigger].sum(axis=2) + runs.trigger.sum() * selected

@@ -54,8 +54,11 @@ class Mixes:
         return np.asarray(each[0] + each[1], dtype=np.float64)
 
 
-def first_plan(case: Case) -> Plan:
-    """Equal arms; where past runs stand beside base, head takes a share of base's repeats."""
+def first_plan(case: Case) -> Plan | None:
+    """Equal arms; where past runs stand beside base, head takes a share of base's repeats. None where the
+    budget does not cover it."""
+    if case.policy.first_minutes > case.policy.budget_minutes:
+        return None
     launches, repeats = case.policy.first_batch
     moved = repeats // 4 if case.evidence.history.n >= case.policy.history_runs else 0
     arms = {Arm.HEAD: repeats + moved, Arm.BASE: repeats - moved}
@@ -121,7 +124,7 @@ def _mixes(max_repeats: int, for_base: bool) -> Mixes:
         (n, r, m, s)
         for n, m in product(LAUNCHES, LAUNCHES)
         for r, s in product(repeats, repeats)
-        if m <= n and s <= r and n > 1 and r > 2
+        if m <= n and s <= r and n > 1 and (r > 2 or r == repeats[-1])
     ]
     columns = np.array(options, dtype=np.int64).T
     return Mixes(columns[2:], columns[:2]) if for_base else Mixes(columns[:2], columns[2:])

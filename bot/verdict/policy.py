@@ -25,7 +25,8 @@ class Policy:
     # Looks at the ratio: what share of an error rate each may spend. By the union bound the rate holds at any
     # stop. The first has most: half of all investigations can end there.
     look_shares: tuple[float, ...] = (0.34, 0.22, 0.22, 0.22)
-    # Later batches may only ask how values spread; the ratio has to hold at them too, which spends nothing.
+    # A fifth batch may only ask how values spread. A bump needs the ratio to hold there too, which spends
+    # nothing; a worse head may be called there once more, so `alpha_worse` is 1.22 x what it says at most.
     max_batches: int = 5
     launches_per_look: int = 6
     # Chance that the runs asked for exclude the smallest shift where head equals base: modest while another
@@ -43,7 +44,7 @@ class Policy:
     alpha_worse: float = 0.012
     confidence: float = 0.95
 
-    # Prior scales of the mixed model: servers and hosts differ by about 10 %, past runs from today's by 3 %.
+    # Prior scales of the mixed model: servers and hosts may differ by 10 %, past runs from today's by 3 %.
     # Past runs that differ more are seen (`alpha_step_doubt`) and then not used.
     launch_sd: float = 0.10
     host_sd: float = 0.10
@@ -59,7 +60,7 @@ class Policy:
     usable_from: int = 4
 
     # Same number: 1e-6 relative inside our own readings, 2e-3 against a log that prints 3 digits.
-    # With a log-sd of 0.1, four noisy values agree to 1e-6 with chance (1e-5)^3.
+    # With a log-sd of 0.1, three noisy values agree to 1e-6 with chance (1e-5)^2.
     same_value: float = 1e-6
     same_printed: float = 2e-3
     frozen_from: int = 3
@@ -83,6 +84,9 @@ class Policy:
     host_excluded: float = 0.2
     healthy_host_sd: float = 0.05
     alpha_host: float = 0.002
+
+    # One prompt higher on all runs of head, by Welch's t over repeats, Bonferroni over prompts: bars a bump.
+    alpha_prompt: float = 0.001
 
     # History: a step of the default branch, Bonferroni over the places it can lie in.
     step_ratio: float = 1.2
@@ -120,9 +124,8 @@ class Policy:
         """(launches, repeats) of the first look. Where repeats are cheap beside launches more of them pay:
         the best number grows with the root of the cost ratio (two-stage sampling, Cochran 1977, 10.6)."""
         cheaper = math.sqrt(self.launch_minutes / self.repeat_minutes / 3.0)
-        return self.first_launches, max(
-            self.first_repeats, min(round(self.first_repeats * cheaper), self.max_repeats)
-        )
+        repeats = max(self.first_repeats, round(self.first_repeats * cheaper))
+        return self.first_launches, min(repeats, self.max_repeats)
 
     @property
     def first_minutes(self) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, stdtr
 
 from bot.verdict.evidence import Floats
 
@@ -43,13 +43,40 @@ def prompt_effects(logs: Floats) -> Prompts:
     freedom = (runs - 1) * (width - 1)
     # Residuals about a run's own mean keep (P - 1) / P of the variance; `freedom` has put that right.
     common = float(np.sum(residuals**2)) / freedom
-    each = np.sum(residuals**2, axis=0) * width / freedom
+    each, kept = np.sum(residuals**2, axis=0) / (runs - 1), 1 - 2 / width
+    # Var(r_j) = s_j^2 (1 - 2 / P) + mean(s^2) / P: the run's mean brings in the other prompts' variance.
+    each = (each - common / width) / kept if width > 2 else np.full(width, common)
     logs_of_each = np.log(np.maximum(each, common * 1e-3 + 1e-300))
-    error = 2 / (runs - 1)
+    error = 2 / (runs - 1) / max(kept, 0.5) ** 2
     between = max(0.0, float(np.var(logs_of_each, ddof=1)) - error)
     own = between / (between + error)
     sds = np.exp((math.log(max(common, 1e-300)) * (1 - own) + logs_of_each * own) / 2)
     return Prompts(offsets, np.asarray(sds, dtype=np.float64), freedom, residuals, _tail(residuals / sds))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptShift:
+    """The prompt that differs most between two arms, beyond what all its prompts share."""
+
+    prompt: int
+    ratio: float
+    p: float
+    """One-sided for a rise, times the number of prompts (Bonferroni). Repeats count as independent."""
+
+
+def prompt_shift(head: Floats, others: Floats) -> PromptShift | None:
+    """From logs R x P of both; Welch's t (1947) by prompt. None under four runs or two prompts."""
+    if min(len(head), len(others)) < 4 or head.shape[1] < 2:
+        return None
+    arms = [logs - logs.mean(axis=1, keepdims=True) for logs in (head, others)]
+    means = [arm.mean(axis=0) for arm in arms]
+    errors = [arm.var(axis=0, ddof=1) / len(arm) + 1e-12 for arm in arms]
+    freedom = sum(errors) ** 2 / sum(e**2 / (len(a) - 1) for e, a in zip(errors, arms, strict=True))
+    t = (means[0] - means[1]) / np.sqrt(sum(errors))
+    p = stdtr(freedom, -t)
+    worst = int(np.argmin(p))
+    ratio = math.exp(float(means[0][worst] - means[1][worst]))
+    return PromptShift(worst, ratio, min(1.0, float(p[worst]) * head.shape[1]))
 
 
 def _tail(standard: Floats) -> float:

@@ -21,16 +21,14 @@ def power(case: Case) -> Finding:
     """Enough runs to exclude a shift that matters and a rare fault? If not, ask; out of budget, say so."""
     head, base = case.evidence.head, case.evidence.base
     if head.n == 0 and base.n == 0 and not case.evidence.of(Arm.HEAD, Arm.BASE):
-        return Finding(
-            "no reruns yet",
-            VerdictKind.INCONCLUSIVE,
-            "no_reruns",
-            "One red run says neither noise nor regression: head and base have to run side by side first.",
-            next=first_plan(case),
-        )
+        plan = first_plan(case)
+        sentence = "Noise or regression is not known before head and base have run side by side."
+        if plan is None:
+            few, first = case.policy.budget_minutes, case.policy.first_minutes
+            sentence += f" The budget of {few:g} GPU minutes does not cover that; it takes {first:g}."
+        return Finding("no reruns yet", VerdictKind.INCONCLUSIVE, "no_reruns", sentence, next=plan)
     if case.shift is None or case.value_shift is None:
-        missing = " and ".join(arm for arm, v in (("head", head), ("base", base)) if v.launch_count < 2)
-        return _ask(case, "one_arm", f"{missing or 'an arm'} has not run on two launches yet")
+        return _ask(case, "one_arm", _few_launches(case))
     if out_of_reach(case) and _calm(case, case.value_shift):
         return _no_bump("no_bound_holds", out_of_reach(case))
     high = math.exp(case.shift.quantile(1 - case.alpha_equal))
@@ -44,6 +42,14 @@ def power(case: Case) -> Finding:
     if doubt:
         return _ask(case, "host_not_excluded", doubt, _twice(case, Arm.HEAD))
     return Finding(f"head is at most × {high:.2f} of base")
+
+
+def _few_launches(case: Case) -> str:
+    views = {"head": case.evidence.head, "base": case.evidence.base}
+    few = [arm for arm, view in views.items() if view.launch_count < 2]
+    nameless = any(view.n > 1 and all(r.launch is None for r in view.readings) for view in views.values())
+    hint = " (readings without a launch id count as one launch)" if nameless else ""
+    return f"there are not yet two launches of {' or of '.join(few)}{hint}"
 
 
 def _calm(case: Case, shift: Posterior) -> bool:
@@ -172,6 +178,9 @@ def _doubts(case: Case) -> Finding | None:
     if hosts - seen and seen - {None}:
         why = "no rerun landed on the host of the red job"
         return _ask(case, "host_not_seen", why, _twice(case, Arm.HEAD))
+    doubt = _arms_differ(case)
+    if doubt is not None:
+        return doubt
     step = step_with_base(case)
     if step is not None and step.p < policy.alpha_step_doubt and step.ratio > 1.1:
         why = f"the past runs may hold a step × {step.ratio:.2f} (p = {step.p:.2g})"
@@ -187,6 +196,28 @@ def _doubts(case: Case) -> Finding | None:
     if _trigger_share(case) < case.policy.trigger_share:
         return _no_bump(
             "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
+        )
+    return None
+
+
+def _arms_differ(case: Case) -> Finding | None:
+    """Head and base are not two commits on like machines, or differ in what a mean ratio does not show."""
+    head, base, policy = case.evidence.head, case.evidence.base, case.policy
+    commits = [{r.commit for r in view.readings} - {None} for view in (head, base)]
+    if commits[0] & commits[1] or max(map(len, commits)) > 1:
+        return _no_bump("commits_mixed", "head and base are not one commit each, and different ones")
+    hosts = [set(view.hosts) - {""} for view in (head, base)]
+    if all(hosts) and not hosts[0] & hosts[1]:
+        why = "head and base ran on different hosts, so code and host cannot be told apart"
+        return _ask(case, "hosts_differ", why, _twice(case, Arm.HEAD))
+    shift = case.shift
+    if shift is not None and shift.quantile(1 - policy.alpha_step_doubt) < -math.log(policy.host_least):
+        return _no_bump("head_below_base", f"head measures only × {math.exp(shift.mean):.2f} what base does")
+    prompt = case.prompt_shift
+    if prompt is not None and prompt.p < policy.alpha_prompt:
+        return _no_bump(
+            "prompt_above_base",
+            f"prompt {prompt.prompt} alone measures × {prompt.ratio:.1f} on head what it does on base",
         )
     return None
 

@@ -119,7 +119,7 @@ def hardware(case: Case) -> Finding:
         if len(groups) < 2:
             continue
         levels = {
-            g: np.mean([_log(case, r) for r, n in zip(readings, names, strict=True) if n == g])
+            g: float(_logs(case, [r for r, n in zip(readings, names, strict=True) if n == g]).mean())
             for g in groups
         }
         worst = max(groups, key=lambda g: (levels[g], g))
@@ -200,11 +200,7 @@ def _logs(case: Case, readings: list[Reading]) -> Floats:
     """Mean of prompt logs where all have the same list, which is steadier; else log of the value."""
     widths = {len(r.per_prompt) for r in readings}
     if len(widths) > 1 or widths == {0}:
-        return np.array([_log(case, r) for r in readings])
-    floor = case.evidence.threshold * 1e-6
-    prompts = np.log(np.maximum([r.per_prompt for r in readings], floor))
-    return np.asarray(prompts.mean(axis=1), dtype=np.float64)
-
-
-def _log(case: Case, reading: Reading) -> float:
-    return math.log(max(reading.value or 0.0, case.evidence.threshold * 1e-6))
+        return case.clipped_logs(np.array([r.value or 0.0 for r in readings]))
+    return np.asarray(
+        case.clipped_logs(np.array([r.per_prompt for r in readings])).mean(axis=1), dtype=np.float64
+    )

@@ -117,7 +117,9 @@ def _log_means(offsets: tuple[float, ...], sds: tuple[float, ...], spread: float
     width = len(offsets)
     normals = _normals(min(DRAWS, DRAWN_VALUES // width), width + 1)
     each = np.array(sds) * normals[:, :width]
-    if math.isfinite(tail):  # a common divisor a value makes normals Student's t; unit variance again
+    if math.isfinite(tail):  # over the root of a chi-square normals are Student's t; scaled to their variance
         each = each * np.sqrt((tail - 2) / _chi_squares(*each.shape, tail))
-    each = each - each.mean(axis=1, keepdims=True) + spread * normals[:, width:]
+    # What prompts move the level by belongs to it; the rest of its variance they share.
+    shared = max(spread**2 - float(np.sum(np.square(sds))) / width**2, 0.0)
+    each = each + math.sqrt(shared) * normals[:, width:]
     return np.asarray(np.sort(np.log(np.exp(each + np.array(offsets)).mean(axis=1))), dtype=np.float64)

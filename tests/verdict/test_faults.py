@@ -113,8 +113,8 @@ TESTS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_a_healthy_test_is_not_called_intermittent(name):
-    """200 tests each, four looks at 8 to 32 runs an arm. Reached 20 : 1 (measured): none of the normal ones,
-    5 of each heavy-tailed; 200 : 1 one of all 800. Ville's inequality allows 10 and 1."""
+    """200 tests each, four looks at 8 to 32 runs an arm. Ville's inequality allows 10 of 200 to reach 20 : 1
+    and 1 to reach 200 : 1. Measured: none of the normal ones, 5 and 5 of t(5) and t(4), 1 and 0."""
     sds, tail = TESTS[name]
     at = bound(sds, tail)
     largest, called = [], 0
@@ -129,7 +129,7 @@ def test_a_healthy_test_is_not_called_intermittent(name):
 
 @pytest.mark.parametrize(("same_prompt", "least"), [(True, 0.98), (False, 0.9)])
 def test_a_fault_in_a_fifth_of_thirty_runs_is_seen(same_prompt, least):
-    """x 20 in 6 of 30 head runs reaches 200 : 1. Of n = 200 (measured) all where it is always the same prompt,
+    """x 20 in 6 of 30 head runs reaches 200 : 1. Measured, n = 200: all where it is always the same prompt,
     96 % where it hits any."""
     at = bound()
     seen = []
@@ -162,6 +162,46 @@ def test_code_that_lifts_all_prompts_is_no_single_prompt_fault(factor):
     at = bound()
     odds = [judged(factor * draw([seed, 3], 30), draw([seed, 4], 30), at).log_odds for seed in range(60)]
     assert max(odds) < math.log(20)
+
+
+@pytest.mark.parametrize("name", ["head", "base"])
+def test_a_launch_that_lies_high_is_no_single_prompt_fault(name):
+    """All prompts of one launch's four runs x 6: three robust sd, of which under 0.6 is left on average."""
+    at = bound()
+    for seed in range(20):
+        arms = {"head": draw([seed, 3], 32), "base": draw([seed, 4], 32)}
+        arms[name][8:12] *= 6
+        found = judged(arms["head"], arms["base"], at)
+        assert found.log_odds < math.log(20)
+        first = 8 if name == "head" else 40
+        assert abs(found.z[first : first + 4].mean()) < 0.6
+
+
+def with_red_job(seed, tries=2, factor=1.0):
+    """A red job (healthy runs over the bound, their worst prompts times a factor), 16 runs an arm."""
+    at = bound()
+    many = draw([seed, 5], 1_000)
+    red = many[many.mean(axis=1) > math.exp(at)][:tries]
+    red[np.arange(tries), red.argmax(axis=1)] *= factor
+    values = np.vstack([red, draw([seed, 3], 16), draw([seed, 4], 16)])
+    rerun = np.arange(len(values)) - tries
+    runs = Runs(values, (rerun >= 0) & (rerun < 16), rerun < 0, np.where(rerun < 0, 0, 1 + rerun // 4))
+    return judge_faults(runs, at, 0.05)
+
+
+def test_a_red_job_is_high_because_it_was_chosen():
+    """Two tries over the bound by chance speak against a fault, on average over 100."""
+    with_it, without = ([with_red_job(seed, n).log_odds for seed in range(100)] for n in (2, 0))
+    assert np.mean(with_it) < np.mean(without) - 0.5
+    assert sum(odds >= math.log(20) for odds in with_it) <= 1
+
+
+def test_a_red_job_far_beyond_what_chose_it_shows_the_fault():
+    """The worst prompt of each try x 20 on top: in each of 20 the odds rise and name a try first."""
+    for seed in range(20):
+        clean, faulty = with_red_job(seed), with_red_job(seed, factor=20.0)
+        assert faulty.log_odds > clean.log_odds + 2
+        assert faulty.suspects[0][0] < 2
 
 
 def test_the_odds_do_not_depend_on_the_unit():

@@ -146,9 +146,7 @@ def evidence(draw) -> list[dict]:
     return [*trigger(0.0035), *arms[0], *arms[1], *missing, *past(draw(st.sampled_from([0, 6, 30])))]
 
 
-questions = st.one_of(
-    st.none(), st.builds(More, st.sampled_from([Arm.HEAD, Arm.BASE]), st.integers(1, 100))
-)
+questions = st.one_of(st.none(), st.builds(More, st.sampled_from([Arm.HEAD, Arm.BASE]), st.integers(1, 100)))
 
 
 @given(policies(), evidence(), questions)

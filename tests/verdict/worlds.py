@@ -5,43 +5,36 @@ The families that could fool a judge are in tests/bench/hard.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from bot.verdict import Context, Evidence, Policy, Verdict, VerdictKind, decide
+from bot.verdict import Context, Policy, simulate
+from bot.verdict.simulate import Outcome
 from tests.verdict.world import NEW, OLD, World
 
 SHIFTS = (1.15, 1.25, 1.5, 2.0, 3.0, 4.0)
 
 
-@dataclass
-class Outcome:
-    verdict: Verdict
-    rounds: int
-    runs: int
-    launches: int
-    minutes: float
+class Reruns:
+    """Fresh servers of a world, numbered on."""
+
+    def __init__(self, world: World, seen: int) -> None:
+        self.world, self.seen, self.launches = world, seen, 0
+
+    def launch(self, arm: str, repeats: int) -> list[dict]:
+        records = self.world.launch(arm, f"{arm}-{self.launches}", repeats, self.seen)
+        self.launches += 1
+        self.seen += repeats
+        return records
 
 
-def play(world: World, policy: Policy | None = None, most: int = 12) -> Outcome | None:
-    """Decide, run what `next` asks, decide again. None where no job goes red."""
+def play(world: World, policy: Policy | None = None) -> Outcome | None:
+    """From the red job to the answer. None where no job goes red."""
     if world.red_job is None:
         return None
-    records, launches = world.red_job + world.history, 0
-    context = Context(siblings=world.siblings)
-    past = len(records)
-    for rounds in range(most):
-        verdict = decide(Evidence.from_records(records, context=context), policy)
-        if verdict.next is None:
-            runs = len(records) - past
-            return Outcome(verdict, rounds, runs, launches, runs * 1.0 + launches * 3.0)
-        assert verdict.kind is VerdictKind.INCONCLUSIVE
-        for arm, plan in verdict.next.arms.items():
-            for _ in range(plan.launches):
-                records = records + world.launch(arm, f"{arm}-{launches}", plan.repeats, len(records))
-                launches += 1
-    raise AssertionError("the judge never stops asking")
+    first = world.red_job + world.history
+    outcome = simulate.play(Reruns(world, len(first)), first, policy, Context(siblings=world.siblings))
+    assert outcome.verdict.next is None, "the judge never stops asking"
+    return outcome
 
 
 def demo(truth: str, seed: int) -> World:
