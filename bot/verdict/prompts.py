@@ -23,7 +23,8 @@ class Prompts:
     """Log level of each prompt about their mean."""
     sds: Floats
     """Spread of each prompt, drawn towards the common one as far as it may be chance."""
-    freedom: int
+    freedom: float
+    """Of the spreads: of all prompts together where they are alike, of one where each is its own."""
     residuals: Floats
     """R x P, about the run's own mean and the prompt's."""
     tail: float
@@ -51,7 +52,8 @@ def prompt_effects(logs: Floats) -> Prompts:
     between = max(0.0, float(np.var(logs_of_each, ddof=1)) - error)
     own = between / (between + error)
     sds = np.exp((math.log(max(common, 1e-300)) * (1 - own) + logs_of_each * own) / 2)
-    return Prompts(offsets, np.asarray(sds, dtype=np.float64), freedom, residuals, _tail(residuals / sds))
+    known = (1 - own) * freedom + own * (runs - 1)
+    return Prompts(offsets, np.asarray(sds, dtype=np.float64), known, residuals, _tail(residuals / sds))
 
 
 @dataclass(frozen=True, slots=True)
