@@ -9,9 +9,10 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, stdtr
+from scipy.special import logsumexp, stdtr
 
 from bot.verdict.evidence import Floats, Ints
+from bot.verdict.stats import log_t
 
 SHARES: Final = np.array([0.07, 0.15, 0.25, 0.36])
 """Share of runs with the fault: the published ones lie between 1.4 % and a half."""
@@ -23,7 +24,7 @@ WHOLE_FACTORS: Final = np.array([3.0, 6.0, 12.0, 30.0, 100.0, 1e3, 1e5])
 RUN_FACTORS: Final = np.array([1.6, 2.0, 3.0, 6.0, 12.0, 30.0, 100.0])
 """A whole run over a usual one, where prompts are known: what all of them share is wrong in some runs."""
 TAILS: Final = (5.0, 10.0, 25.0, 100.0)
-"""Degrees of freedom the healthy law may have (excess kurtosis 1.5 and 0.4): which of them, the readings say.
+"""Degrees of freedom the healthy law may have (excess kurtosis 6, 1, 0.3 and 0.1): which, the readings say.
 A fault lifts values only, so the lower tail and the shoulders tell a heavy law from a fault."""
 
 
@@ -107,12 +108,7 @@ class _Law:
     sd: Floats
 
     def log(self, residual: Floats) -> Floats:
-        return np.asarray(_log_t(residual / self.sd, self.tail) - np.log(self.sd), dtype=np.float64)
-
-
-def _log_t(z: Floats, nu: float) -> Floats:
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log(nu * math.pi)
-    return np.asarray(constant - (nu + 1) / 2 * np.log1p(z**2 / nu), dtype=np.float64)
+        return np.asarray(log_t(residual / self.sd, self.tail) - np.log(self.sd), dtype=np.float64)
 
 
 def _odds(log_ratio: Floats, exceeds_hit: Floats, runs: Runs, healthy: float) -> float:
@@ -166,7 +162,7 @@ def _clipped_squares(reference: Floats) -> tuple[Floats, float]:
 def _clipped_share(tail: float) -> tuple[Floats, Floats]:
     """E min(|t|, u)^2 / u^2 of Student's t, falling in u: (values, u)."""
     u = np.linspace(0.0, 30.0, 3001)
-    density = np.exp(_log_t(u, tail))
+    density = np.exp(log_t(u, tail))
     inner = np.concatenate([[0.0], np.cumsum((u[1:] ** 2 * density[1:] + u[:-1] ** 2 * density[:-1]) * 0.01)])
     share = (inner[1:] + 2 * u[1:] ** 2 * stdtr(tail, -u[1:])) / u[1:] ** 2
     return np.asarray(share[::-1]), np.asarray(u[:0:-1])

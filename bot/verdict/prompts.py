@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, stdtr
+from scipy.special import stdtr
 
 from bot.verdict.evidence import Floats
+from bot.verdict.stats import log_t
 
 TAILS = (4.0, 6.0, 10.0, 20.0)
 CLEARLY = 3.0
@@ -84,11 +85,8 @@ def prompt_shift(head: Floats, others: Floats) -> PromptShift | None:
 def _tail(standard: Floats) -> float:
     """The likeliest of some t laws of unit variance, where it is clearly likelier than the normal."""
     z = standard.ravel() / math.sqrt(float(np.mean(standard**2)) or 1.0)
-    gains = [float(np.sum(_log_t(z, nu))) + 0.5 * (len(z) * math.log(2 * math.pi) + len(z)) for nu in TAILS]
+    normal = -0.5 * len(z) * (math.log(2 * math.pi) + 1)
+    wider = {nu: math.sqrt(nu / (nu - 2)) for nu in TAILS}
+    gains = [float(np.sum(log_t(z * k, nu))) + len(z) * math.log(k) - normal for nu, k in wider.items()]
     best = int(np.argmax(gains))
     return TAILS[best] if gains[best] > CLEARLY else math.inf
-
-
-def _log_t(z: Floats, nu: float) -> Floats:
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log((nu - 2) * math.pi)
-    return np.asarray(constant - (nu + 1) / 2 * np.log1p(z**2 / (nu - 2)), dtype=np.float64)

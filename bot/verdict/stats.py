@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, ndtr, ndtri, stdtr
+from scipy.special import betaincinv, gammaln, ndtr, ndtri, stdtr
 
 from bot.verdict.evidence import Floats
 
@@ -106,3 +106,9 @@ def mean_excess_rate(logs: Floats, at: float) -> float | None:
     start = float(ordered[-k - 1])
     scale = float(np.mean(ordered[-k:] - start))
     return k / n * math.exp(-max(0.0, at - start) / scale) if scale > 0 else 0.0
+
+
+def log_t(z: Floats, freedom: float) -> Floats:
+    """Log density of Student's t."""
+    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - 0.5 * math.log(freedom * math.pi)
+    return np.asarray(constant - (freedom + 1) / 2 * np.log1p(z**2 / freedom), dtype=np.float64)

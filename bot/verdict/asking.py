@@ -1,0 +1,30 @@
+"""The two ways to give no answer: ask for more runs, or leave the bound and say why."""
+
+from __future__ import annotations
+
+from bot.verdict.answer import VerdictKind
+from bot.verdict.case import Case, Finding
+from bot.verdict.plan import More, next_plan, runs_needed
+from bot.verdict.reading import Arm
+
+
+def twice(case: Case, arm: Arm) -> More:
+    return More(arm, case.evidence.arms[arm].n)
+
+
+def ask(case: Case, reason: str, why: str, more: More | None = None) -> Finding:
+    """More runs while looks and budget last, else inconclusive with what it would take."""
+    runs = f"{case.evidence.head.n} runs of head and {case.evidence.base.n} of base"
+    plan = next_plan(case, more)
+    if plan is not None:
+        sentence = f"After {runs} {why}: more runs are asked for."
+        return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence, next=plan)
+    needed = runs_needed(case)
+    settle = f"; about {needed} runs an arm would settle the ratio" if needed and "worse" in why else ""
+    sentence = f"The budget is used up: after {runs} {why}{settle}. The bound stays."
+    return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence)
+
+
+def no_bump(reason: str, why: str) -> Finding:
+    sentence = f"The bound stays: {why}. A person should look."
+    return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence)
