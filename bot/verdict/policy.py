@@ -68,12 +68,11 @@ class Policy:
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
     # reaches odds of 200 with chance <= 0.5 %, at any number of looks.
     fault_odds: float = 200.0
-    # A bump needs the odds against it: 59 : 1 at the first two looks, while a batch costs half an hour, then
-    # 29 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
-    # 0.9) is 2.3 sd out and moves the mean by a fifth. On the same 3,000 worlds, at 0.018 and 0.04: false
-    # bumps 0.57 %, 63.7 min; at 0.016 and 0.035: 0.50 %, 64.6 min; at 0.014 and 0.03: 0.44 %, 66.1 min.
-    fault_excluded_early: float = 0.017
-    fault_excluded: float = 0.035
+    # A bump needs the odds against it: 50 : 1 at the first two looks, while a batch costs half an hour, then
+    # 25 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
+    # 0.9) is 2.3 sd out and moves the mean by a fifth. tests/bench/RESULTS.md has the trade-off curve.
+    fault_excluded_early: float = 0.02
+    fault_excluded: float = 0.04
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
