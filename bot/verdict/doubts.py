@@ -59,7 +59,8 @@ def _arms_differ(case: Case) -> Finding | None:
     if commits[0] & commits[1] or max(map(len, commits)) > 1:
         return no_bump("commits_mixed", "head and base are not one commit each, and different ones")
     hosts = [set(view.hosts) - {""} for view in (head, base)]
-    if all(hosts) and not hosts[0] & hosts[1]:
+    past = set(case.shift_history.hosts) if case.shift_history is not None else set()
+    if all(hosts) and not hosts[0] & hosts[1] and not hosts[0] | hosts[1] <= past:
         why = "head and base ran on different hosts, so code and host cannot be told apart"
         return ask(case, "hosts_differ", why, twice(case, Arm.HEAD))
     shift = case.shift
