@@ -68,11 +68,11 @@ class Policy:
     # Single-prompt faults: odds for a fault over none (Bayes factor). By Ville's inequality a healthy test
     # reaches odds of 200 with chance <= 0.5 %, at any number of looks.
     fault_odds: float = 200.0
-    # A bump needs the odds against it: 50 : 1 at the first two looks, while a batch costs half an hour, then
-    # 25 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
+    # A bump needs the odds against it: 59 : 1 at the first two looks, while a batch costs half an hour, then
+    # 29 : 1. Some odds stay near 1 however many runs there are: a fault of x 8 in one prompt of 32 (log-sd
     # 0.9) is 2.3 sd out and moves the mean by a fifth. tests/bench/RESULTS.md has the trade-off curve.
-    fault_excluded_early: float = 0.02
-    fault_excluded: float = 0.04
+    fault_excluded_early: float = 0.017
+    fault_excluded: float = 0.035
     fault_reference_runs: int = 6
 
     # Hosts: one must be 1.3 x the others and surely over 1.1 x, the spread that healthy hosts show.
