@@ -33,14 +33,9 @@ def doubts(case: Case) -> Finding | None:
     doubt = _arms_differ(case)
     if doubt is not None:
         return doubt
-    step = step_with_base(case)
-    if step is not None and step.p < policy.alpha_step_doubt and step.ratio > 1.1:
-        why = f"the past runs may hold a step × {step.ratio:.2f} (p = {step.p:.2g})"
-        return ask(case, "step_suspected", why, twice(case, Arm.BASE))
-    since = case.history_ratio
-    if since is not None and since.quantile(1 - policy.alpha_step_doubt) < 0 and -since.mean > math.log(1.1):
-        why = f"base sits × {math.exp(-since.mean):.2f} over the past runs"
-        return ask(case, "history_lower", why, twice(case, Arm.BASE))
+    doubt = _past_differs(case)
+    if doubt is not None:
+        return doubt
     if case.faults is not None and case.faults[0].z.shape[1] > 1:
         z = case.faults[0].z[[name[0] is not Arm.TRIGGER for name in case.faults[1]]]
         if case.faults[0].largest < policy.heavy_tail:
@@ -49,6 +44,20 @@ def doubts(case: Case) -> Finding | None:
         return no_bump(
             "trigger_unexplained", "the failing value is too high for a draw of what the reruns show"
         )
+    return None
+
+
+def _past_differs(case: Case) -> Finding | None:
+    """A step in the past runs, or between them and base, that is not sure enough for a verdict."""
+    policy, step, since = case.policy, step_with_base(case), case.history_ratio
+    if step is not None and step.p < policy.alpha_step_doubt and step.ratio > policy.step_doubt_ratio:
+        why = f"the past runs may hold a step × {step.ratio:.2f} (p = {step.p:.2g})"
+        return ask(case, "step_suspected", why, twice(case, Arm.BASE))
+    if since is None or -since.mean <= math.log(policy.step_doubt_ratio):
+        return None
+    if since.quantile(1 - policy.alpha_step_doubt) < 0:
+        why = f"base sits × {math.exp(-since.mean):.2f} over the past runs"
+        return ask(case, "history_lower", why, twice(case, Arm.BASE))
     return None
 
 

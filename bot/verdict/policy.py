@@ -91,6 +91,8 @@ class Policy:
     step_ratio: float = 1.2
     alpha_step: float = 0.0005
     alpha_step_doubt: float = 0.01
+    # Smaller than this no step bars a bump: past runs differ from today's by a few percent anyway.
+    step_doubt_ratio: float = 1.1
     step_runs: int = 5
 
     # Proposal. 0.5 % a job: one false red in 200. 2 x the old bound at most, 3 x the first over all bumps.

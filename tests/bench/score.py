@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from bot.verdict.calibrate import ALARMS
 from bot.verdict.stats import clopper_pearson
 
-ALARMS: Final = ("regression", "deterministic", "intermittent", "hardware")
 QUIET: Final = 0.005
 """True exceedance that a new bound may have."""
 QUIETABLE: Final = 0.003
