@@ -15,7 +15,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import track
 
-from bot.inputs import InputError
+from bot.cli.inputs import InputError
 from bot.verdict import Evidence, Policy, Refusal
 from bot.verdict.calibrate import SCENARIOS, Calibration, Played, calibration, play_world
 from bot.verdict.fitted import FittedTest, fit_test

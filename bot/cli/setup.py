@@ -1,0 +1,58 @@
+"""Commands that set a repository up, and check its rules."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from bot.cli.inputs import InputError
+from bot.cli.shared import named_pack
+
+
+@click.command()
+@click.option("--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True)
+@click.option(
+    "--rules", "pack_name", default="sglang", show_default=True, help="Rule pack of the repository."
+)
+@click.option("--runner", multiple=True, help="Label of a GPU runner that may take reruns; repeatable.")
+@click.option(
+    "--mode", type=click.Choice(["observe", "comment", "propose"]), default="observe", show_default=True
+)
+@click.option("--json", "as_json", is_flag=True)
+def init(repo: Path, pack_name: str, runner: tuple[str, ...], mode: str, as_json: bool) -> None:
+    """Write .github/kl-triage.yml and .github/workflows/kl-rerun.yml into a repository."""
+    from bot.verdict.answer import Refusal
+    from runners.init import initial_files
+
+    pack = named_pack(pack_name)
+    files = initial_files(pack.name, list(runner) or list(pack.runners), mode)
+    if isinstance(files, Refusal):
+        raise InputError(files.sentence)
+    for path, text in files.items():
+        if (repo / path).exists() and (repo / path).read_text() != text:
+            raise InputError(f"{path} is there already and differs; remove it to have it written anew.")
+    for path, text in files.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text)
+    click.echo(json.dumps({"written": list(files)}) if as_json else "\n".join(f"wrote {p}" for p in files))
+
+
+@click.group()
+def rules() -> None:
+    """Rule packs: what a project's KL tests look like."""
+
+
+@rules.command()
+@click.argument("packs", nargs=-1, required=True, type=click.Path())
+@click.option("--json", "as_json", is_flag=True)
+def check(packs: tuple[str, ...], as_json: bool) -> None:
+    """Validate packs: every error with file:line:column."""
+    from rules import check as check_packs
+
+    problems = check_packs(packs)
+    text = "\n".join(problems) or f"{len(packs)} pack(s) in order"
+    click.echo(json.dumps({"errors": problems}) if as_json else text)
+    sys.exit(1 if problems else 0)
