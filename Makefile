@@ -1,16 +1,18 @@
 # make demo    the whole loop on this machine        make demo SCENARIO=regression ARGS=--keep
 # make test    the tests                             make test ARGS="-k webhook"
 # make lint    format, lint, types, workflow and Dockerfile checks
-# make bench-judge, make measure-reference           slow measurements, see CONTRIBUTING.md
+# make bench-judge, bench-scan, measure-reference       slow measurements, see CONTRIBUTING.md
+# make fuzz-logs SECONDS=60                             also fuzz-zips, fuzz-packs
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SCENARIO ?= noise
 ARGS ?=
+SECONDS ?= 60
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench-judge measure-reference clean
+.PHONY: demo test lint format bench-judge bench-scan fuzz-logs fuzz-zips fuzz-packs measure-reference clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/kl-triage demo --scenario $(SCENARIO) $(ARGS)
@@ -32,6 +34,12 @@ format: $(VENV)/.lint
 
 bench-judge: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.judge $(ARGS)
+
+bench-scan: $(VENV)/.test
+	@$(BIN)/python -m tests.bench.scan $(ARGS)
+
+fuzz-logs fuzz-zips fuzz-packs: fuzz-%: $(VENV)/.fuzz
+	@$(BIN)/python -m tests.fuzz.$* $(SECONDS)
 
 measure-reference: $(VENV)/.demo
 	@$(BIN)/python -m runners.reference.measure $(ARGS)
@@ -61,4 +69,9 @@ $(VENV)/.test: pyproject.toml | $(VENV)/.made
 $(VENV)/.lint: pyproject.toml | $(VENV)/.made
 	@echo "Installing kl-triage, torch and the lint tools into $(VENV) (once; a minute or two) ..."
 	@$(PIP) -e '.[torch,test,dev]'
+	@touch $@
+
+$(VENV)/.fuzz: pyproject.toml | $(VENV)/.made
+	@echo "Installing kl-triage, torch, the test tools and atheris into $(VENV) (once) ..."
+	@$(PIP) -e '.[torch,test,fuzz]'
 	@touch $@

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rules.document import NO_MAPPING, Document, Problem, read_document
+from rules.document import NO_MAPPING, Document, Location, Problem, read_document
+from rules.entries import BoundRule, Entry, FormRule, PrintRule, RegistrationRule, key_of
 from rules.errors import PackErrors, listed, read_file
-from rules.pack import Pack, RepositoryConfig, RepositoryFile
+from rules.pack import Pack
+from rules.repository import LISTS, RepositoryConfig, RepositoryFile
 
 M = TypeVar("M", bound=BaseModel)
+
+_NAMED_BY: Final = {FormRule: "name", PrintRule: "name", RegistrationRule: "argument", BoundRule: "pattern"}
+"""The key of an entry that its errors point at."""
 
 
 def load_pack(path: str | Path) -> Pack | PackErrors:
@@ -47,9 +52,12 @@ def repository_pack(text: str | bytes, name: str = ".github/kl-triage.yml") -> R
         return listed([Problem(document.position(("extends",)), str(base))], name)
     pack = written.over(base)
     runner = written.runner or pack.runners[0]
+    problems = _of_lists(document, written, base, pack)
     if runner not in pack.runners:
-        message = f"runner: {runner!r} is none of the labels in 'runners': {', '.join(pack.runners)}"
-        return listed([Problem(document.position(("runner",)), message)], name)
+        message = f"runner: {_no_label(runner, pack)}"
+        problems.append(Problem(document.position(("runner",)), message))
+    if problems:
+        return listed(problems, name)
     return RepositoryConfig(
         pack=pack, mode=written.mode, runner=runner, budget_minutes=written.budget_minutes
     )
@@ -70,13 +78,44 @@ def _pack(text: bytes, name: str) -> Pack | PackErrors:
     pack = _validated(Pack, document, name)
     if isinstance(pack, PackErrors):
         return pack
-    names = [form.name for form in pack.forms]
     problems = [
-        Problem(document.position(("forms", index, "name")), f"the form {form!r} is there twice")
-        for index, form in enumerate(names)
-        if form in names[:index]
+        problem for key in LISTS for problem in _of_list(document, (key,), getattr(pack, key), (), pack)
     ]
     return listed(problems, name) if problems else pack
+
+
+def _of_lists(document: Document, written: RepositoryFile, base: Pack, pack: Pack) -> list[Problem]:
+    """What is wrong between the entries of a repository's file and of the pack that it extends."""
+    problems: list[Problem] = []
+    for key in LISTS:
+        own, added = getattr(written, key), getattr(written.also, key)
+        problems += _of_list(document, (key,), own or (), (), pack)
+        before = getattr(base, key) if own is None else own
+        problems += _of_list(document, ("also", key), added or (), before, pack)
+    return problems
+
+
+def _of_list(
+    document: Document, place: Location, entries: Sequence[Entry], before: Sequence[Entry], pack: Pack
+) -> list[Problem]:
+    """Entries that are there already, and registrations for runners that the pack does not have."""
+    problems: list[Problem] = []
+    seen = {key_of(entry) for entry in before}
+    for index, entry in enumerate(entries):
+        if key_of(entry) in seen:
+            at = (*place, index) if isinstance(entry, str) else (*place, index, _NAMED_BY[type(entry)])
+            problems.append(Problem(document.position(at), f"{key_of(entry)} is there twice"))
+        seen.add(key_of(entry))
+        for value, label in entry.labels.items() if isinstance(entry, RegistrationRule) else ():
+            if label not in pack.runners:
+                at = (*place, index, "labels", value)
+                message = f"{'.'.join(map(str, at))}: {_no_label(label, pack)}"
+                problems.append(Problem(document.position(at), message))
+    return problems
+
+
+def _no_label(label: str, pack: Pack) -> str:
+    return f"{label!r} is none of the labels in 'runners': {', '.join(dict.fromkeys(pack.runners))}"
 
 
 def _validated(model: type[M], document: Document, name: str) -> M | PackErrors:

@@ -2,130 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import Annotated, Final, Literal
+from typing import Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
-from bot.logs import Form
-from rules.patterns import compile_form, compile_glob
-
-_COMPARE: Final = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
-
-
-def _glob(text: str) -> str:
-    compile_glob(text)
-    return text
-
-
-def _form_pattern(text: str) -> str:
-    compile_form(text)
-    return text
-
-
-def _folder(text: str) -> str:
-    if not text or text.startswith("/") or ".." in PurePosixPath(text).parts or "\\" in text:
-        raise ValueError("must be a folder inside the repository")
-    return text
+from bot.logs import LogForms
+from rules.bounds import BoundSpan, find_bounds
+from rules.entries import (
+    Attributes,
+    Bounds,
+    Compare,
+    Folder,
+    Forms,
+    Gate,
+    Globs,
+    Jobs,
+    Minutes,
+    Name,
+    Prints,
+    Registrations,
+    Runners,
+    Strict,
+    Tests,
+)
+from rules.patterns import compile_bound, compile_glob, compile_job_glob
 
 
-Glob = Annotated[str, AfterValidator(_glob)]
-Folder = Annotated[str, AfterValidator(_folder)]
-Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,59}$")]
-Attribute = Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,99}$")]
-Minutes = Annotated[float, Field(gt=0, le=1440, allow_inf_nan=False)]
-Mode = Literal["off", "observe", "comment", "propose"]
+class Registered(Protocol):
+    """A call that registers a test file; see bot.source.registrations."""
+
+    @property
+    def call(self) -> str: ...
+    @property
+    def arguments(self) -> Mapping[str, object]: ...
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class FormRule(_Strict):
-    """One printed form of a crossed bound; see bot.logs.Form."""
-
-    name: Name
-    pattern: Annotated[str, AfterValidator(_form_pattern)]
-    fails_when: Literal["above", "below"]
-
-    def compiled(self) -> Form:
-        pattern, hint = compile_form(self.pattern)
-        return Form(self.name, pattern, self.fails_when, hint)
-
-
-Forms = Annotated[tuple[FormRule, ...], Field(min_length=1, max_length=50)]
-Globs = Annotated[tuple[Glob, ...], Field(max_length=200)]
-
-
-class Pack(_Strict):
+class Pack(Strict):
     """`tests` and `unfit_paths` are globs over paths of the repository; times are minutes of one runner."""
 
     name: Name
-    tests: Annotated[Globs, Field(min_length=1)]
+    tests: Tests
     """The files that hold KL tests."""
+    jobs: Jobs = ("*",)
+    """Globs over the names of the jobs that may run them."""
     forms: Forms
-    attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=20)]
-    """Names of class attributes that hold bounds."""
-    compare: Annotated[str, Field(pattern=_COMPARE)] | None = None
+    prints: Prints = ()
+    """What a measured check prints, red or green."""
+    attributes: Attributes
+    """Names of class attributes that hold bounds; none where they stand in other files."""
+    bounds: Bounds = ()
+    """Bounds that stand in shell and YAML files."""
+    compare: Compare | None = None
     """module:function that prints the values and asserts the bound; the probe wraps it."""
     python_path: tuple[Folder, ...] = ()
     unfit_paths: Globs = ()
     """A pull request that changes one of these may be judged, but no bound is moved on its runs."""
-    exact_gate: Annotated[float, Field(ge=0, le=1e-3, allow_inf_nan=False)] = 1e-6
+    exact_gate: Gate = 1e-6
     """A bound at or below this says that any difference is a bug."""
-    runners: Annotated[tuple[Label, ...], Field(min_length=1, max_length=20)]
+    runners: Runners
     """Labels that a rerun may ask for."""
+    registrations: Registrations = ()
+    """Which of these labels a test file's own registration asks for."""
     launch_minutes: Minutes
     repeat_minutes: Minutes
     launch_timeout_minutes: Minutes = 30.0
 
     @cached_property
-    def scan_forms(self) -> tuple[Form, ...]:
+    def scan_forms(self) -> LogForms:
         """For bot.logs.scan."""
-        return tuple(form.compiled() for form in self.forms)
+        forms = tuple(form.compiled() for form in self.forms)
+        return LogForms(forms, tuple(printed.compiled() for printed in self.prints))
 
     def is_test(self, path: str) -> bool:
         return any(compile_glob(glob).search(path) for glob in self.tests)
+
+    def is_job(self, name: str) -> bool:
+        """Whether a job of this name may hold KL tests."""
+        return any(compile_job_glob(glob).search(name) for glob in self.jobs)
 
     def unfit(self, changed: Iterable[str]) -> tuple[str, ...]:
         """Those of the changed paths that make a run unfit to move a bound."""
         globs = [compile_glob(glob) for glob in self.unfit_paths]
         return tuple(path for path in changed if any(glob.search(path) for glob in globs))
 
+    def label_for(self, registrations: Iterable[Registered]) -> str | None:
+        """The runner that a test file asks for; None: it asks for none, for two or for an unknown one."""
+        found: set[str | None] = set()
+        for registration in registrations:
+            for rule in self.registrations:
+                if rule.call == registration.call and rule.argument in registration.arguments:
+                    value = registration.arguments[rule.argument]
+                    found.add(rule.labels.get(value) if isinstance(value, str) else None)
+        label = found.pop() if len(found) == 1 else None
+        return label if label in self.runners else None
 
-class RepositoryFile(_Strict):
-    """`.github/kl-triage.yml` as written: a pack to extend, what the bot may do, and what differs."""
-
-    extends: Name
-    mode: Mode = "observe"
-    runner: Label | None = None
-    budget_minutes: Minutes | None = None
-    tests: Annotated[Globs, Field(min_length=1)] | None = None
-    forms: Forms | None = None
-    attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=20)] | None = None
-    compare: Annotated[str, Field(pattern=_COMPARE)] | None = None
-    python_path: tuple[Folder, ...] | None = None
-    unfit_paths: Globs | None = None
-    exact_gate: Annotated[float, Field(ge=0, le=1e-3, allow_inf_nan=False)] | None = None
-    runners: Annotated[tuple[Label, ...], Field(min_length=1, max_length=20)] | None = None
-    launch_minutes: Minutes | None = None
-    repeat_minutes: Minutes | None = None
-    launch_timeout_minutes: Minutes | None = None
-
-    def over(self, pack: Pack) -> Pack:
-        """The pack with this file's values in place of its own."""
-        own = {name: getattr(self, name) for name in Pack.model_fields if name != "name"}
-        return pack.model_copy(update={name: value for name, value in own.items() if value is not None})
-
-
-class RepositoryConfig(_Strict):
-    """What holds for one repository. `runner` is one of the pack's labels."""
-
-    pack: Pack
-    mode: Mode
-    runner: Label
-    budget_minutes: Minutes | None = None
-    """Runner minutes of one investigation; None: the judge's own default."""
+    def bound_sites(self, path: str, text: str) -> tuple[BoundSpan, ...]:
+        """Every bound in the text of the file at `path`, by this pack's `bounds`."""
+        rules = [rule for rule in self.bounds if compile_glob(rule.files).search(path)]
+        return find_bounds(text, [compile_bound(rule.pattern) for rule in rules])

@@ -4,27 +4,84 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from bot.cli import inputs
 from bot.cli.shared import named_pack, refuse, say, terminal
 
+if TYPE_CHECKING:
+    from bot.logs import ScanResult
+    from rules import Pack
+
+MAX_VALUES: Final = 2_000_000
+"""Readings, failures and per-prompt values kept of one call."""
+
 
 @click.command()
-@click.argument("log", type=click.Path(allow_dash=True))
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
-    "--rules", "pack_name", default="sglang", show_default=True, help="Rule pack: a name or a file."
+    "--rules",
+    "rules_name",
+    default="sglang",
+    show_default=True,
+    help="Rule pack: a name, a file, or a repository's own kl-triage.yml.",
 )
 @click.option("--json", "as_json", is_flag=True)
-def scan(log: str, pack_name: str, as_json: bool) -> None:
-    """Readings and failures in a job log (`-`: standard input)."""
-    from bot.logs import scan as scan_log
-    from bot.report.terminal import scan_text
+def scan(logs: tuple[str, ...], rules_name: str, as_json: bool) -> None:
+    """Readings and failures in job logs: files, zips of a run's logs, `-` for standard input."""
+    from bot.report.scan import scan_document, scan_text
 
-    with inputs.opened(log) as stream:
-        result = scan_log(stream, named_pack(pack_name).scan_forms)
-    click.echo(json.dumps(result.as_dict()) if as_json else scan_text(result))
+    if len(set(logs)) < len(logs):
+        raise inputs.InputError("a log is given twice; its values would count twice")
+    found = _scan_all(logs, _rules(rules_name))
+    if as_json:
+        lone = len(found) == 1 and found[0][0] == logs[0]
+        click.echo(json.dumps(found[0][1].as_dict() if lone else scan_document(found)))
+    else:
+        say(scan_text(found, *terminal()))
+
+
+def _scan_all(paths: tuple[str, ...], pack: Pack) -> list[tuple[str, ScanResult]]:
+    """Every log, or InputError before anything is printed."""
+    from bot.cli.archives import read_logs
+    from bot.logs import scan as scan_log
+    from bot.report.markdown import one_line
+
+    found: list[tuple[str, ScanResult]] = []
+    values = 0
+    for path in paths:
+        for log in read_logs(path):
+            result = scan_log(log, pack.scan_forms)
+            values += len(result.failures) + sum(1 + len(reading.per_prompt) for reading in result.readings)
+            if values > MAX_VALUES:
+                raise inputs.InputError(
+                    f"{path}: more than {MAX_VALUES:,} values in all; scan fewer logs at once"
+                )
+            if log.oddity and not (result.readings or result.failures):
+                click.echo(f"kl-triage: {one_line(log.name)}: {log.oddity}", err=True)
+            found.append((log.name, result))
+    return found
+
+
+def _rules(name: str) -> Pack:
+    """A pack by name or file, or the one that a repository's own file describes."""
+    from rules import PackErrors, repository_pack
+    from rules.document import read_document
+    from rules.errors import read_file
+
+    if name.endswith((".yaml", ".yml")):
+        text = read_file(name)
+        if isinstance(text, PackErrors):
+            raise inputs.InputError(str(text))
+        data = read_document(text).data
+        if isinstance(data, dict) and "extends" in data:
+            config = repository_pack(text, name)
+            if isinstance(config, PackErrors):
+                raise inputs.InputError(str(config))
+            return config.pack
+    return cast("Pack", named_pack(name))
 
 
 @click.command()

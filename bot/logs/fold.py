@@ -8,130 +8,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from bot.logs.form import Crossing
+from bot.logs.names import NO_NAME, TestName
 from bot.logs.result import Failure
-from bot.logs.section import NO_NAME, UNKNOWN, Block, Report, Section, Sighting, TestName
+from bot.logs.section import Block, Report, Section
+from bot.logs.story import Story, by_banner, compatible, recap, stories_of
 from bot.verdict.reading import Arm, Reading, Status
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One try that crossed its bound. `try_index` (from 0) is known once its retry line was seen."""
-
-    crossing: Crossing
-    order: int
-    at: str | None
-    try_index: int | None = None
-    traced: bool = False
-    retry_first: bool = False
-    measured: bool = False
-
-
-@dataclass(slots=True)
-class _Story:
-    """The tries of one run of one test. `red`: the runner listed it."""
-
-    banner: TestName
-    attempts: list[_Attempt] = field(default_factory=list)
-    test: TestName | None = None
-    path: str | None = None
-    red: bool = False
-    next_try: int | None = None
-    """The try that may follow the last failed one, while its values have not been met."""
-
-    @property
-    def last(self) -> _Attempt:
-        return self.attempts[-1]
-
-    @property
-    def name(self) -> TestName:
-        return self.test or self.banner
-
-    def test_id(self, section: Section) -> str | None:
-        return self.name.under(self.path or section.path)
 
 
 def fold(section: Section, arm: Arm, host: str | None) -> tuple[list[Reading], list[Failure]]:
     """The readings of a section in the order they were printed, and its failures."""
-    stories = _stories(section.sightings)
-    others = [report for report in section.reports if not _recap(stories, report)]
+    section.index_names()
+    stories = stories_of(section)
+    others = [report for report in section.reports if not recap(section, stories, report)]
     readings = _readings(section, stories, arm, host)
     failures = [_bound_failure(section, story) for story in stories]
     failures += [_other_failure(section, report) for report in others if report.finished]
+    failures += _unlisted(section)
+    failures += _rerun_and_passed(section, stories)
     return readings, failures
 
 
-def _stories(sightings: list[Sighting]) -> list[_Story]:
-    stories: list[_Story] = []
-    for seen in sightings:
-        last = stories[-1].last if stories and stories[-1].banner == seen.banner else None
-        same = last is not None and last.crossing.key == seen.crossing.key
-        if last is not None and same and _belongs(last, seen):
-            last.traced = True
-            last.try_index = last.try_index if seen.try_index is None else seen.try_index
-            if last.try_index == 0 and len(stories[-1].attempts) > 1:
-                stories.append(_Story(seen.banner, [stories[-1].attempts.pop()]))
-            continue
-        attempt = _Attempt(seen.crossing, seen.order, seen.at, seen.try_index)
-        attempt.traced = attempt.try_index is None
-        attempt.retry_first = not attempt.traced
-        if last is not None and last.try_index is not None and seen.try_index != 0:
-            stories[-1].attempts.append(attempt)
-        else:
-            stories.append(_Story(seen.banner, [attempt]))
-    return stories
+def _test_id(section: Section, test: TestName) -> str | None:
+    return test.under(section.path_of(test))
 
 
-def _belongs(last: _Attempt, seen: Sighting) -> bool:
-    """Whether a sighting of equal value is another print of the same try. Frozen code prints equal values on
-    every try, so a traceback after 'traceback, retry line' is the next try; after 'retry line' it is not."""
-    if seen.try_index is not None:
-        return last.try_index is None
-    return last.try_index is None or (last.retry_first and not last.traced)
-
-
-def _recap(stories: list[_Story], report: Report) -> bool:
-    """Joins a listed failure to the tries seen before; False if it is not about a bound."""
-    waiting = [story for story in stories if not story.red and _compatible(story.banner, report.test)]
-    if report.crossing is None:
-        for story in waiting:
-            if story.banner == report.test:
-                story.red, story.test = True, report.test
-        return False
-    attempt = _Attempt(report.crossing, report.order, report.at)
-    final = [s for s in waiting if s.last.try_index is None and s.last.crossing.key == report.crossing.key]
-    retried = [s for s in waiting if s.last.try_index is not None]
-    retried = [s for s in retried if s.last.crossing.label == report.crossing.label] or retried
-    if final:
-        story = final[0]
-    elif retried:
-        story = retried[0]
-        story.attempts.append(attempt)
-    else:
-        story = _Story(report.test, [attempt])
-        stories.append(story)
-    story.red, story.test, story.path = True, report.test, report.path
-    return True
-
-
-def _compatible(banner: TestName, test: TestName) -> bool:
-    return UNKNOWN in (banner, test) or banner == test
-
-
-def _bound_failure(section: Section, story: _Story) -> Failure:
+def _bound_failure(section: Section, story: Story) -> Failure:
     """The last failed try speaks. Recovered only if the runner finished and did not list the test."""
     crossing, recovered = story.last.crossing, section.ran and not story.red
+    passed = recovered and story.last.try_index is not None
     return Failure(
         kind="bound",
-        test=story.test_id(section),
-        file=story.path or section.path,
+        test=_test_id(section, story.name),
+        file=section.path_of(story.name),
         label=crossing.label,
         value=crossing.value,
         threshold=crossing.threshold,
         fails_when=crossing.fails_when,
-        attempts=len(story.attempts) + (recovered and story.last.try_index is not None),
+        attempts=story.earlier + len(story.attempts) + passed,
         recovered=recovered,
         message=crossing.message,
         rule=crossing.rule,
@@ -139,12 +55,53 @@ def _bound_failure(section: Section, story: _Story) -> Failure:
 
 
 def _other_failure(section: Section, report: Report) -> Failure:
-    attempts = 1 + (section.other_retries[report.test] if report.retried else 0)
-    path = report.path or section.path
-    return Failure("other", report.test.under(path), path, attempts=attempts, message=report.message)
+    return Failure(
+        kind="other",
+        test=_test_id(section, report.test),
+        file=section.path_of(report.test),
+        label=report.label,
+        attempts=1 + section.reruns_of(report.test) + section.retries_of(report),
+        message=report.crossing.message if report.crossing else report.message,
+        rule=report.crossing.rule if report.crossing else None,
+    )
 
 
-def _readings(section: Section, stories: list[_Story], arm: Arm, host: str | None) -> list[Reading]:
+def _unlisted(section: Section) -> list[Failure]:
+    """Forms without a number, from a script that no test runner ran: they count where it exited red."""
+    if not section.exited_red or section.ran or section.reports:
+        return []
+    said = {s.crossing.message: s for s in section.sightings if s.crossing.value is None}
+    return [
+        Failure(
+            kind="other",
+            test=_test_id(section, seen.banner),
+            file=section.path_of(seen.banner),
+            label=seen.crossing.label,
+            message=message,
+            rule=seen.crossing.rule,
+        )
+        for message, seen in said.items()
+    ]
+
+
+def _rerun_and_passed(section: Section, stories: list[Story]) -> list[Failure]:
+    """pytest says of a test RERUN, then PASSED: its first try failed, with no word on why."""
+    told = {story.name.key for story in stories}
+    return [
+        Failure(
+            kind="other",
+            test=_test_id(section, test),
+            file=section.path_of(test),
+            attempts=count + 1,
+            recovered=True,
+            message="RERUN",
+        )
+        for test, count in section.reruns.items()
+        if test in section.passed and test.key not in told
+    ]
+
+
+def _readings(section: Section, stories: list[Story], arm: Arm, host: str | None) -> list[Reading]:
     """Blocks first; then the tries whose block never came, from their message alone."""
     measured = [(block.order, _block_reading(section, stories, block)) for block in section.blocks]
     for story in stories:
@@ -153,20 +110,20 @@ def _readings(section: Section, stories: list[_Story], arm: Arm, host: str | Non
                 crossing = attempt.crossing
                 reading = Reading(
                     arm=arm,
-                    test=story.test_id(section) or NO_NAME,
+                    test=_test_id(section, story.name) or NO_NAME,
                     status=Status.OK,
                     value=crossing.value,
                     threshold=crossing.threshold,
                     label=crossing.label,
                     at=attempt.at,
-                    attempt=number,
+                    attempt=story.earlier + number,
                 )
                 measured.append((attempt.order, reading))
     measured.sort(key=lambda item: item[0])
     return [replace(reading, arm=arm, host=host) for _, reading in measured]
 
 
-def _block_reading(section: Section, stories: list[_Story], block: Block) -> Reading:
+def _block_reading(section: Section, stories: list[Story], block: Block) -> Reading:
     test, number, crossing = _attribute(section, stories, block)
     threshold, label = block.threshold, block.label
     if crossing is not None:
@@ -186,7 +143,7 @@ def _block_reading(section: Section, stories: list[_Story], block: Block) -> Rea
 
 
 def _attribute(
-    section: Section, stories: list[_Story], block: Block
+    section: Section, stories: list[Story], block: Block
 ) -> tuple[str | None, int, Crossing | None]:
     """Test, attempt and the crossing that states the same value, if one does."""
     paired = max(_pairs(stories, block), key=lambda pair: pair[0], default=None)
@@ -195,16 +152,17 @@ def _attribute(
         attempt = story.attempts[number - 1]
         attempt.measured = True
         if attempt is story.last and attempt.try_index is not None:
-            story.next_try = number + 1
-        return story.test_id(section), number, attempt.crossing
+            story.next_try = story.earlier + number + 1
+        return _test_id(section, story.name), story.earlier + number, attempt.crossing
     for story in stories:
-        if story.next_try is not None and _follows(story, block):
+        if story.next_try is not None and not section.parallel and _follows(story, block):
             number, story.next_try = story.next_try, None
-            return story.test_id(section), number, None
-    return _by_banner(section, block).under(section.path), 1, None
+            return _test_id(section, story.name), number, None
+    number = block.try_number or 1 + section.reruns_of(block.banner)
+    return _test_id(section, by_banner(section, block)), number, None
 
 
-def _pairs(stories: list[_Story], block: Block) -> Iterator[tuple[tuple[bool, bool], _Story, int]]:
+def _pairs(stories: list[Story], block: Block) -> Iterator[tuple[tuple[bool, bool], Story, int]]:
     """Tries with the block's value, rated by agreement of banner and label. Equal zeros or nans prove nothing
     alone."""
     telling = math.isfinite(block.value) and block.value != 0
@@ -212,28 +170,14 @@ def _pairs(stories: list[_Story], block: Block) -> Iterator[tuple[tuple[bool, bo
         for number, attempt in enumerate(story.attempts, 1):
             if attempt.measured or repr(attempt.crossing.value) != repr(block.value):
                 continue
-            banner = block.banner != UNKNOWN and block.banner in (story.banner, story.test)
+            if block.try_number not in (None, story.earlier + number):
+                continue
+            banner = block.banner.known and block.banner.agrees(story.name)
             label = block.label is not None and block.label == attempt.crossing.label
             if telling or banner or label:
                 yield (banner, label), story, number
 
 
-def _follows(story: _Story, block: Block) -> bool:
+def _follows(story: Story, block: Block) -> bool:
     label = story.last.crossing.label
-    return _compatible(block.banner, story.banner) and (block.label is None or block.label == label)
-
-
-def _by_banner(section: Section, block: Block) -> TestName:
-    """Banners flush what was printed before them, so a block belongs to the last one, unless its label names
-    another method of the file, or the method was over and no label ties the block to it."""
-    banner = block.banner
-    if banner == UNKNOWN or _tied(block.label, banner.method):
-        return banner
-    named = {test for test in section.banners if _tied(block.label, test.method)}
-    if len(named) == 1:
-        return named.pop()
-    return TestName(banner.cls, None) if named or block.banner_done else banner
-
-
-def _tied(label: str | None, method: str | None) -> bool:
-    return bool(label and method) and (str(label) in str(method) or str(method) in str(label))
+    return compatible(block.banner, story.banner) and (block.label is None or block.label == label)

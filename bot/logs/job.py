@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 from bot.logs.lines import Line
 
 _FACT: Final = re.compile(r"(Runner name|Machine name|Complete job name): '?([^']{1,200})'?$")
 _EXIT: Final = re.compile(r"##\[error\]Process completed with exit code (-?\d{1,10})\.$")
-_SUMMARY: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \([\w =,]+\))?$|=+ .*\bin [\d.]+s\b.* =+$")
+_INTERRUPTED: Final = re.compile(
+    r"##\[error\](?:The operation was canceled\.|The runner has received a shutdown signal\."
+    r"|The action .+ has timed out after \d+ minutes\."
+    r"|The job running on runner .+ has exceeded the maximum execution time of \d+ minutes\."
+    r"|The self-hosted runner.* lost communication with the server\.)"
+)
+PYTEST_FOOTER: Final = re.compile(
+    r"=* ?(?:(?:\d+ [a-z]+, )*\d+ [a-z]+|no tests ran) in [\d.]+s(?: \([\d:]+\))? ?=*$"
+)
+_SUMMARY: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \([\w =,]+\))?$")
+_GPU: Final = re.compile(r"GPU \d{1,3}: (\S.{0,98}\S) \(UUID: ")
 _KEYS: Final = {"Runner name": "runner", "Machine name": "machine", "Complete job name": "name"}
+
+
+class Event(Enum):
+    """What happened to the job's process."""
+
+    EXITED = auto()
+    INTERRUPTED = auto()
+    """Cancelled, timed out, or its machine went away."""
 
 
 @dataclass(slots=True)
@@ -26,23 +45,43 @@ class JobFacts:
     begun: bool = False
     summed_up: bool = False
     """The test runner's last line was seen."""
+    _gpus: set[str] = field(default_factory=set)
 
-    def read(self, line: Line) -> bool:
-        """True if the line says that the job's process exited. A line that the log's end may have cut
-        counts only where its text is complete in itself."""
+    def read(self, line: Line) -> Event | None:
+        """What the line says of the job's process. A line that the log's end may have cut counts only where
+        its text is complete in itself."""
         text = line.text
         if exited := _EXIT.match(text):
             self.exit_code = int(exited[1])
-            return True
+            return Event.EXITED
+        if _INTERRUPTED.match(text):
+            return Event.INTERRUPTED
         if text == "Cleaning up orphan processes":
             self.ended = True
-        elif _SUMMARY.match(text):
+        elif _SUMMARY.match(text) or PYTEST_FOOTER.match(text):
             self.summed_up = True
         elif line.whole and text.startswith("Current runner version"):
             self.whole_job = True
         elif line.whole and (fact := _FACT.match(text)) and getattr(self, _KEYS[fact[1]]) is None:
             setattr(self, _KEYS[fact[1]], fact[2].strip())
-        return False
+        elif line.whole and len(self._gpus) < 2 and (gpu := _GPU.match(text)):
+            self._gpus.add(gpu[1])
+        return None
+
+    def restart(self) -> None:
+        """Another attempt's log follows: its machine and its end are its own."""
+        self.runner = self.machine = None
+        self.ended = False
+        self._gpus.clear()
+
+    @property
+    def host(self) -> str | None:
+        return self.runner or self.machine
+
+    @property
+    def gpu(self) -> str | None:
+        """The product's name where all listed GPUs share it."""
+        return next(iter(self._gpus)) if len(self._gpus) == 1 else None
 
     @property
     def complete(self) -> bool:

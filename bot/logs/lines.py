@@ -13,12 +13,14 @@ CHUNK: Final = 1 << 20
 MAX_LINE: Final = 1 << 20
 """A longer line is passed over whole: what is cut is not read."""
 MAX_PREFIX: Final = 512
+FIRST_LINES: Final = 1_000
+"""A job log bears its times from the start."""
 
 _PREFIX: Final = re.compile(
     r"\ufeff?(?:[^\t]*\t[^\t]*\t)?\ufeff?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)(?: |$)"
 )
 _ANSI: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\^_]")
-_MARKER: Final = re.compile(r"##\[(?:group|endgroup|command|section|debug|notice|warning)\]")
+_MARKER: Final = re.compile(r"##\[(?:group\](?!Run )|(?:endgroup|command|section|debug|notice|warning)\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,23 @@ class LineReader:
         """This many of the following lines come whatever they hold; the consumer sets it."""
         self.first_at: str | None = None
         self.last_at: str | None = None
+        self._unstamped = 0
 
     def __iter__(self) -> Iterator[Line]:
         for block, whole in _line_blocks(_chunks(self._stream)):
-            if self.first_at is None:
-                self.first_at = clean(block[:MAX_PREFIX]).at
+            self._read_first_stamp(block)
             yield from self._interesting(block, whole)
-            last = block.rfind(b"\n", 0, len(block) - 1) + 1
-            self.last_at = clean(block[last : last + MAX_PREFIX]).at or self.last_at
+            if self.first_at is not None:
+                self.last_at = _last_stamp(block) or self.last_at
+
+    def _read_first_stamp(self, block: bytes) -> None:
+        """A log whose first lines bear no time has none: chatter may hold times of its own."""
+        start = 0
+        while self.first_at is None and self._unstamped < FIRST_LINES and start < len(block):
+            end = _line_end(block, start)
+            self.first_at = _stamp(block[start:end])
+            self._unstamped += 1
+            start = end + 1
 
     def _interesting(self, block: bytes, whole: bool) -> Iterator[Line]:
         position = 0
@@ -64,6 +75,21 @@ class LineReader:
                 yield from _pieces(block[start : position - 1], whole)
 
 
+def _stamp(line: bytes) -> str | None:
+    return clean(line[:MAX_PREFIX]).at
+
+
+def _last_stamp(block: bytes) -> str | None:
+    end = len(block)
+    while end > 0:
+        start = block.rfind(b"\n", 0, end - 1) + 1
+        at = _stamp(block[start : min(end, start + MAX_PREFIX)])
+        if at is not None:
+            return at
+        end = start
+    return None
+
+
 def _line_end(block: bytes, start: int) -> int:
     end = block.find(b"\n", start)
     return len(block) if end < 0 else end
@@ -77,8 +103,8 @@ def _pieces(raw: bytes, whole: bool) -> Iterator[Line]:
 
 
 def clean(raw: bytes, whole: bool = True) -> Line:
-    """Strips BOM, time stamp, ANSI sequences, CR at the end and group markers. Bytes that are not UTF-8
-    become U+FFFD."""
+    """Strips BOM, time stamp, ANSI sequences, CR at the end and markers, but for those of errors and steps.
+    Bytes that are not UTF-8 become U+FFFD."""
     text = raw.rstrip(b"\r\n").decode("utf-8", errors="replace")
     prefix = _PREFIX.match(text)
     at = prefix[1] if prefix else None

@@ -10,12 +10,14 @@ MAX_PROMPTS: Final = 4096
 
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)")
 _WRAPPED: Final = re.compile(r"(?:(?:np|numpy)\.)?(?:float(?:16|32|64)|tensor)\(([^()]*)\)")
+_KEYWORDS: Final = re.compile(r", ?(?:device|dtype|grad_fn|requires_grad)=[^,()]*")
+"""What torch adds to a tensor's number."""
 _KL_ENTRY: Final = re.compile(r"""['"]kl_div['"]: ?([^,{}\s]+)""")
 
 
 def number(text: str) -> float | None:
     """The number that `text` is, or None. Never a part of it: '0.003,' is no number."""
-    text = text.strip()
+    text = _KEYWORDS.sub("", text.strip())
     wrapped = _WRAPPED.fullmatch(text)
     if wrapped:
         text = wrapped[1].strip()
@@ -26,7 +28,7 @@ def number_list(text: str) -> tuple[float, ...]:
     """The numbers of a printed list '[a, b, …]'; empty if it is not closed or holds anything else."""
     if not (text.startswith("[") and text.endswith("]")):
         return ()
-    items = text[1:-1].split(",", MAX_PROMPTS)
+    items = _KEYWORDS.sub("", text)[1:-1].split(",", MAX_PROMPTS)
     values = [number(item) for item in items]
     if len(items) > MAX_PROMPTS or any(value is None for value in values):
         return ()

@@ -39,6 +39,8 @@ class ScanResult:
     failures: tuple[Failure, ...]
     complete: bool
     job: Mapping[str, object] = field(default_factory=dict)
+    censored: tuple[str, ...] = ()
+    """Files that stopped at their first red test: what came after it was not run."""
 
     def as_dict(self) -> dict[str, object]:
         readings = [{k: v for k, v in reading.as_record().items() if k != "arm"} for reading in self.readings]
@@ -46,5 +48,6 @@ class ScanResult:
             "readings": readings,
             "failures": [failure.as_dict() for failure in self.failures],
             "complete": self.complete,
+            "censored": list(self.censored),
             "job": {k: (None if isinstance(v, float) and math.isnan(v) else v) for k, v in self.job.items()},
         }

@@ -8,30 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bot.logs.form import MAX_MESSAGE, Crossing
+from bot.logs.names import TestName
 
-_UNITTEST: Final = re.compile(r"(?:ERROR|FAIL): (\w+) \(([\w.<>]+)\)")
-_PYTEST: Final = re.compile(r"_{3,} (?:ERROR at (?:setup|teardown) of )?(?:(\w+)\.)?(\w+)(?:\[.*\])? _{3,}$")
-_EXCEPTION: Final = re.compile(r"(?:E +)?([A-Za-z_][\w.]*): (.*)")
-_NOT_A_CLASS: Final = {"__main__", "_FailedTest"}
-_MODULE_LEVEL: Final = {"setUpModule", "tearDownModule"}
-
-
-@dataclass(frozen=True, slots=True)
-class TestName:
-    """Class and method as far as they are known."""
-
-    cls: str | None
-    method: str | None
-
-    def under(self, path: str | None) -> str | None:
-        """path::Class.method, or the part of it that is known."""
-        name = ".".join(part for part in (self.cls, self.method) if part)
-        return "::".join(part for part in (path, name) if part) or None
-
-
-UNKNOWN: Final = TestName(None, None)
-NO_NAME: Final = "unknown"
-"""A reading must name its test; this stands where the log does not."""
+_EXCEPTION: Final = re.compile(r"([A-Za-z_][\w.]*): (.*)|([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))")
+_GROUP_MARGIN: Final = re.compile(r"\s*(?:\| |\+[-+]* ?)+")
+_E_MARGIN: Final = re.compile(r"E(?: {2,}|$)")
+_FILE: Final = re.compile(r'  File ".*", line \d+')
+_NATIVE: Final = re.compile(r"(?:Exception Group )?Traceback \(most recent call last\):$")
+_OPENS: Final = re.compile(r"-{20,}$|(?:Exception Group )?Traceback \(most recent call last\):$|\d+ -{10,}$")
 
 
 @dataclass(slots=True)
@@ -46,12 +30,17 @@ class Block:
     banner: TestName
     banner_done: bool
     """A progress mark on its own line, or the end of the run, came after the banner."""
+    try_number: int | None = None
+    """Which try of the test it is (from 1), where the runner says so."""
+    lags: bool = False
+    """stdout may lag behind the banner, which is then only the last test that began."""
     threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A crossing printed while the test ran: in a traceback (try_index None) or on the line of a retry."""
+    """A crossing printed while the test ran: in a traceback (try_index None) or on the line of a retry. One
+    without a number never stands on a retry's line."""
 
     order: int
     crossing: Crossing
@@ -67,21 +56,53 @@ class Report:
     order: int
     test: TestName
     at: str | None
-    path: str | None = None
-    """Where pytest's own summary names the file."""
+    label: str | None = None
+    """Of a subtest."""
+    by_pytest: bool = False
+    """Only the lines with pytest's margin 'E   ' tell the exception (`--tb=native` has none)."""
     crossing: Crossing | None = None
     message: str = ""
     retried: bool = False
     finished: bool = False
+    _awaits_exception: bool = False
+    _awaits_crossing: bool = True
+    _in_source: bool = False
+    """Within the source lines under a traceback's `File "…"`: what they hold was not printed by a check."""
 
     def read(self, line: str, crossing: Crossing | None) -> None:
-        """One line of the entry. The last crossing and the last exception count: they made the test red."""
-        if crossing is not None:
-            self.crossing = crossing
-        elif line.startswith("Exception: retry() "):
+        """One line of the entry. Of each exception the first crossing counts, and of those the last: it made
+        the test red."""
+        margin = _E_MARGIN.match(line)
+        text = line[margin.end() :] if margin else line
+        if group := _GROUP_MARGIN.match(text):
+            text = text[group.end() :]
+        if self.by_pytest and _NATIVE.match(text):
+            self.by_pytest = margin is not None
+        if self.by_pytest and margin is None:
+            self._awaits_exception = self._awaits_crossing = True
+            return
+        self._in_source = bool(_FILE.match(text)) or (self._in_source and text.startswith("    "))
+        if _OPENS.match(text):
+            self._awaits_exception = self._awaits_crossing = True
+        elif crossing is not None and not self._in_source:
+            self._take(crossing)
+        elif text.startswith("Exception: retry() "):
             self.retried = True
-        elif exception := _EXCEPTION.fullmatch(line):
-            self.message = f"{exception[1]}: {exception[2]}".strip()[:MAX_MESSAGE]
+        elif self._opens_message(text):
+            self.message, self._awaits_exception = text.strip()[:MAX_MESSAGE], False
+
+    def _opens_message(self, text: str) -> bool:
+        """The first line of an exception; by pytest, whatever stands there."""
+        if self.by_pytest:
+            return self._awaits_exception or not self.message
+        return self._awaits_exception and _EXCEPTION.fullmatch(text) is not None
+
+    def _take(self, crossing: Crossing) -> None:
+        numbered = self.crossing is not None and self.crossing.value is not None
+        if (crossing.value is None and not numbered) or (
+            crossing.value is not None and (self._awaits_crossing or not numbered)
+        ):
+            self.crossing, self._awaits_crossing = crossing, False
 
 
 @dataclass(slots=True)
@@ -93,23 +114,54 @@ class Section:
     sightings: list[Sighting] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     banners: set[TestName] = field(default_factory=set)
+    nodes: set[TestName] = field(default_factory=set)
+    """Tests that pytest's verbose lines name, with their files."""
+    files: set[str] = field(default_factory=set)
+    """Files that pytest's progress lines name; two are enough to know that there is more than one."""
     other_retries: Counter[TestName] = field(default_factory=Counter)
     """Retry lines without a crossing, by the banner they stand under."""
+    nameless_retries: dict[str, int] = field(default_factory=dict)
+    """The same where no banner came before them: how often, by the error they state."""
+    reruns: Counter[TestName] = field(default_factory=Counter)
+    """Failed tries that pytest's own reruns followed."""
+    passed: set[TestName] = field(default_factory=set)
+    """Tests that passed after a rerun."""
+    failfast: bool = False
+    """The runner stops at the first red test."""
+    parallel: bool = False
+    """Several workers printed at once."""
+    exited_red: bool = False
+    """The process ended with an exit code other than 0."""
     ran: bool = False
     """The runner's own count ('Ran 4 tests') was seen, so every red test has been listed."""
 
+    _paths: dict[tuple[str | None, str | None], set[str]] = field(default_factory=dict)
+    _reruns: Counter[tuple[str | None, str | None]] = field(default_factory=Counter)
 
-def reported_test(line: str) -> TestName | None:
-    """The test that a header in the list of failures names. unittest writes (module.Class.method) from
-    Python 3.11 on, (module.Class) before; pytest writes Class.method between underscores."""
-    if pytest := _PYTEST.match(line):
-        return TestName(pytest[1], pytest[2])
-    match = _UNITTEST.match(line)
-    if match is None:
-        return None
-    method, parts = match[1], match[2].split(".")
-    if len(parts) > 1 and parts[-1] == method:
-        parts.pop()
-    if method in _MODULE_LEVEL or parts[-1] in _NOT_A_CLASS:
-        return TestName(None, None)
-    return TestName(parts[-1], method)
+    @property
+    def empty(self) -> bool:
+        return not (self.blocks or self.sightings or self.reports or self.banners or self.nodes)
+
+    def index_names(self) -> None:
+        """Makes `path_of` and `reruns_of` know the names seen; call it once the section is whole."""
+        for name in self.banners | self.nodes:
+            if name.path is not None:
+                self._paths.setdefault(name.key, set()).add(name.path)
+        for name, count in self.reruns.items():
+            self._reruns[name.key] = max(self._reruns[name.key], count)
+
+    def path_of(self, test: TestName) -> str | None:
+        """The section's file; else the one that the test's name or its progress line tells; else the only one
+        of the session."""
+        seen = self._paths.get(test.key, set()) or self.files
+        return self.path or test.path or (next(iter(seen)) if len(seen) == 1 else None)
+
+    def retries_of(self, report: Report) -> int:
+        """Tries before the last one that the harness's own retry made."""
+        if not report.retried:
+            return 0
+        by_error = (n for error, n in self.nameless_retries.items() if report.message.endswith(error))
+        return self.other_retries[report.test] or max(by_error, default=0)
+
+    def reruns_of(self, test: TestName) -> int:
+        return self.reruns[test] if test.path is not None else self._reruns[test.key]

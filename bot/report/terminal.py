@@ -1,4 +1,4 @@
-"""Verdict, log scan and site as text for a terminal."""
+"""Verdict and site as text for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from bot.logs.result import ScanResult
 from bot.report.console import console, finished, table
 from bot.report.markdown import one_line
 from bot.report.numbers import exceeded, minutes, number, percent, percent_interval, plain, ratio_interval
@@ -18,7 +17,7 @@ from bot.report.plot import ORDER, plot
 from bot.report.words import CROSS, PASS, words
 from bot.source.site import Site
 from bot.verdict.answer import Numbers, Proposal, Rung, Verdict
-from bot.verdict.reading import Arm, Reading, Status
+from bot.verdict.reading import Arm, Reading
 
 _STYLE: Final = {PASS: "bold green", CROSS: "bold red"}
 _ROWS: Final = 200
@@ -52,33 +51,6 @@ def verdict_text(
     printed.print(Text(_next(verdict)))
     if trace:
         _print_trace(printed, verdict.trace)
-    return finished(printed)
-
-
-def scan_text(result: ScanResult, width: int = 100, color: bool = False) -> str:
-    """Failures first, then every printed value."""
-    printed = console(width, color)
-    if not result.complete:
-        printed.print(Text("The log is cut: what is absent was not seen to pass.", style="bold yellow"))
-    if not result.failures:
-        printed.print(Text(f"No failed test in {'this log' if result.complete else 'what is there'}."))
-    for failure in result.failures[:_ROWS]:
-        name = one_line(failure.test or failure.file or "a test the log does not name", 200)
-        what = "recovered on retry" if failure.recovered else "red"
-        printed.print(
-            Text(f"{what}  {name}", style="bold yellow" if failure.recovered else "bold red"), soft_wrap=True
-        )
-        printed.print(
-            Padding(Text(_failure(failure.value, failure.threshold, failure.message)), (0, 0, 0, 2))
-        )
-        printed.print(Text(f"  {failure.attempts} attempt{'s' if failure.attempts != 1 else ''}"))
-    _more(printed, len(result.failures), "failures")
-    if result.readings:
-        drawn = table("test", "check", "try", "KL", "bound", right=(2, 3, 4))
-        for reading in result.readings[:_ROWS]:
-            drawn.add_row(*_reading_cells(reading))
-        printed.print(drawn)
-        _more(printed, len(result.readings), "readings")
     return finished(printed)
 
 
@@ -173,24 +145,6 @@ def _print_trace(printed: Console, trace: Sequence[Rung]) -> None:
     for rung in trace:
         steps.add_row(Text(one_line(rung.name, 60)), Text(one_line(rung.saw, 400)))
     printed.print(Padding(steps, (0, 0, 0, 2)))
-
-
-def _failure(value: float | None, bound: float | None, message: str) -> str:
-    if value is None:
-        return one_line(message, 200) or "no value printed"
-    limit = "" if bound is None else f", bound {plain(bound)}"
-    return f"KL {number(value, *([] if bound is None else [bound]))}{limit}"
-
-
-def _reading_cells(reading: Reading) -> tuple[Text, Text, str, str, str]:
-    bound = reading.threshold
-    shown = str(reading.status)
-    if reading.status is Status.OK and reading.value is not None:
-        shown = number(reading.value, *([] if bound is None else [bound]))
-    attempt = "-" if reading.attempt is None else str(reading.attempt)
-    name = reading.test.rpartition("::")[2] or reading.test
-    limit = "-" if bound is None else plain(bound)
-    return Text(one_line(name, 120)), Text(one_line(reading.label or "-", 80)), attempt, shown, limit
 
 
 def _bound(verdict: Verdict, readings: Sequence[Reading]) -> float | None:

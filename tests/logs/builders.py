@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.logs import ScanResult, scan
+from bot.logs import Form, LogForms, Print, ScanResult, scan
+from bot.logs.linear import compile_pattern
 from rules import Pack, load_named
 
 PATH = "test/registered/kl/test_a.py"
@@ -11,7 +12,15 @@ RAN_GREEN = ["Ran 3 tests in 1.5s", "", "OK"]
 NO_MORE_TRIES = "Exception: retry() exceed maximum number of retries."
 
 
-def forms():
+def form(name: str, pattern: str, hint: str, fails_when: str | None = "above", lines: int = 1) -> Form:
+    return Form(name, compile_pattern(pattern), fails_when, hint, lines)
+
+
+def printed(name: str, pattern: str, hint: str) -> Print:
+    return Print(name, compile_pattern(pattern), hint)
+
+
+def forms() -> LogForms:
     pack = load_named("sglang")
     assert isinstance(pack, Pack)
     return pack.scan_forms

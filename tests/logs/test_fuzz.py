@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,26 +71,6 @@ def test_any_bytes_within_a_real_log(noise, index):
     middle = len(data) // 2
     scan([noise], FORMS)
     scan([data[:middle], noise, data[middle:]], FORMS)
-
-
-@pytest.mark.parametrize("path", sorted(DATA.glob("*.log")), ids=lambda path: path.name[:2])
-def test_a_cut_invents_nothing(path):
-    """Every reading and failure of a cut log is one of the whole log; it never claims to be complete."""
-    data = path.read_bytes()
-    whole = scan([data], FORMS)
-    readings = {(r.test, r.value, r.attempt) for r in whole.readings}
-    failures = {(f.kind, f.test, f.rule) for f in whole.failures}
-    values = {r.value for r in whole.readings}
-    for end in range(0, len(data) - 1, 13):
-        cut = scan([data[:end]], FORMS)
-        assert not cut.complete, end
-        assert {(r.test, r.value, r.attempt) for r in cut.readings} <= readings, end
-        assert {(f.kind, f.test, f.rule) for f in cut.failures} <= failures, end
-        assert {f.value for f in cut.failures} <= values | {None}, end
-        if not any(failure.recovered for failure in whole.failures):
-            assert not any(failure.recovered for failure in cut.failures), end
-        if b"Ran " not in data[:end]:
-            assert not any(failure.recovered for failure in cut.failures), end
 
 
 @settings(max_examples=200, deadline=None)

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.logs.result import Failure, ScanResult
 from bot.report import evidence, terminal
 from bot.report.console import ascii_text
 from bot.verdict.answer import Numbers, Rung, Runs
-from bot.verdict.reading import Arm, Reading, Status
+from bot.verdict.reading import Arm, Reading
 from tests.report.builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, readings
 from tests.report.hostile import hostile, is_inert, shape
 
@@ -144,45 +143,12 @@ def test_colour_only_on_request():
 @given(hostile)
 def test_no_control_sequence_of_a_stranger_reaches_the_terminal(text):
     verdict = replace(NOISE, sentence=text, reason=text, trace=(Rung(text, text),))
-    scan = ScanResult(
-        (Reading(Arm.TRIGGER, text, Status.OK, 0.001, label=text),),
-        (Failure("other", text, file=text, message=text),),
-        complete=True,
-    )
     site = replace(SITE, path=text, cls=text, spelling=text)
     for told in (
         terminal.verdict_text(verdict, readings(), trace=True),
-        terminal.scan_text(scan),
         terminal.site_text(site),
     ):
         assert all(char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") for char in told)
-
-
-def test_a_scan_shows_failures_first_then_values():
-    red = Failure("bound", TEST, value=0.00341, threshold=0.003, attempts=2)
-    values = tuple(r for r in readings() if r.arm is Arm.TRIGGER)
-    lines = terminal.scan_text(ScanResult(values, (red,), complete=True), width=120).splitlines()
-    assert lines[:3] == [f"red  {TEST}", "  KL 0.00341, bound 0.003", "  2 attempts"]
-    assert [line.split() for line in lines[4:]] == [
-        ["TestHybridCacheKL.test_decode_cache_hit", "-", "1", "0.00341", "0.003"],
-        ["TestHybridCacheKL.test_decode_cache_hit", "-", "2", "0.00328", "0.003"],
-    ]
-
-
-def test_a_cut_log_is_never_a_pass():
-    text = terminal.scan_text(ScanResult((), (), complete=False))
-    assert text == "The log is cut: what is absent was not seen to pass.\nNo failed test in what is there.\n"
-    assert terminal.scan_text(ScanResult((), (), complete=True)) == "No failed test in this log.\n"
-
-
-def test_a_recovered_failure_and_one_without_a_value():
-    found = (
-        Failure("bound", TEST, value=math.nan, threshold=0.003, recovered=True),
-        Failure("other", None, message="CUDA out of memory"),
-    )
-    lines = terminal.scan_text(ScanResult((), found, complete=True)).splitlines()
-    assert lines[0] == f"recovered on retry  {TEST}" and lines[1] == "  KL nan, bound 0.003"
-    assert lines[3:5] == ["red  a test the log does not name", "  CUDA out of memory"]
 
 
 def test_a_site():

@@ -38,7 +38,7 @@ PATTERNS = st.lists(st.one_of(ATOMS, st.sampled_from(["|", "(", ")", "*", "^", "
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(PATTERNS, st.text(alphabet="ab.1]", max_size=14))
 def test_every_match_contains_every_run(pattern, text):
     try:

@@ -1,0 +1,87 @@
+"""A repository's own file: which pack holds there, what differs from it, and what the bot may do."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from rules.entries import (
+    Attributes,
+    Bounds,
+    Compare,
+    Folder,
+    Forms,
+    Gate,
+    Globs,
+    Jobs,
+    Label,
+    Minutes,
+    Name,
+    Prints,
+    Registrations,
+    Runners,
+    Strict,
+    Tests,
+)
+from rules.pack import Pack
+
+Mode = Literal["off", "observe", "comment", "propose"]
+
+
+class Additions(Strict):
+    """The key `also`: entries that come behind the pack's own."""
+
+    tests: Tests | None = None
+    jobs: Jobs | None = None
+    forms: Forms | None = None
+    prints: Prints | None = None
+    attributes: Attributes | None = None
+    bounds: Bounds | None = None
+    unfit_paths: Globs | None = None
+    runners: Runners | None = None
+    registrations: Registrations | None = None
+
+
+LISTS: Final = tuple(Additions.model_fields)
+"""The keys of a pack that hold lists without two equal entries."""
+
+
+class RepositoryFile(Strict):
+    """`.github/kl-triage.yml` as written: a pack to extend, what the bot may do, and what differs."""
+
+    extends: Name
+    mode: Mode = "observe"
+    runner: Label | None = None
+    budget_minutes: Minutes | None = None
+    also: Additions = Additions()
+    tests: Tests | None = None
+    jobs: Jobs | None = None
+    forms: Forms | None = None
+    prints: Prints | None = None
+    attributes: Attributes | None = None
+    bounds: Bounds | None = None
+    compare: Compare | None = None
+    python_path: tuple[Folder, ...] | None = None
+    unfit_paths: Globs | None = None
+    exact_gate: Gate | None = None
+    runners: Runners | None = None
+    registrations: Registrations | None = None
+    launch_minutes: Minutes | None = None
+    repeat_minutes: Minutes | None = None
+    launch_timeout_minutes: Minutes | None = None
+
+    def over(self, pack: Pack) -> Pack:
+        """The pack with this file's values in place of its own, and the additions behind them."""
+        own: dict[str, Any] = {name: getattr(self, name) for name in Pack.model_fields if name != "name"}
+        merged = pack.model_copy(update={name: value for name, value in own.items() if value is not None})
+        added = {name: (*getattr(merged, name), *(getattr(self.also, name) or ())) for name in LISTS}
+        return merged.model_copy(update=added)
+
+
+class RepositoryConfig(Strict):
+    """What holds for one repository. `runner` is one of the pack's labels."""
+
+    pack: Pack
+    mode: Mode
+    runner: Label
+    budget_minutes: Minutes | None = None
+    """Runner minutes of one investigation; None: the judge's own default."""
