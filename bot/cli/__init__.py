@@ -13,7 +13,7 @@ import sys
 import click
 
 from bot import __version__
-from bot.cli import judge, setup, show, source
+from bot.cli import harvest, judge, setup, show, source
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,6 +25,7 @@ def cli() -> None:
 for command in (
     show.demo,
     show.serve,
+    harvest.harvest,
     judge.scan,
     judge.decide,
     judge.calibrate,

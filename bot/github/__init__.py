@@ -1,7 +1,7 @@
 """The only place that talks to GitHub: connections, reads, writes, events, permissions."""
 
 from bot.github.connect import BOT_USER_AGENT, AppCredentials, Installations
-from bot.github.events import Command, Event, Ignored, RedJob, RerunDone, parse, signature_is_valid
+from bot.github.events import Command, Event, Ignored, RedJob, RerunDone, RunDone, parse, signature_is_valid
 
 __all__ = [
     "BOT_USER_AGENT",
@@ -12,6 +12,7 @@ __all__ = [
     "Installations",
     "RedJob",
     "RerunDone",
+    "RunDone",
     "parse",
     "signature_is_valid",
 ]

@@ -40,13 +40,16 @@ class Installations:
         self._integration = GithubIntegration(
             auth=self._auth, base_url=app.base_url, retry=_read_retry(), timeout=TIMEOUT_S
         )
-        self._clients: dict[int, Github] = {}
+        self._clients: dict[tuple[int, bool], Github] = {}
         self._login: str | None = None
         self._lock = threading.Lock()
 
-    def repository(self, installation_id: int, full_name: str) -> Repository:
-        """The repository through its installation's token; lazy, so it costs no request by itself."""
-        return self._client(installation_id).get_repo(full_name)
+    def repository(self, installation_id: int, full_name: str, *, retries: bool = True) -> Repository:
+        """The repository through its installation's token; lazy, so it costs no request by itself.
+
+        Without `retries` every trouble is raised at once, for `bot.github.patience`.
+        """
+        return self._client(installation_id, retries).get_repo(full_name)
 
     def login(self) -> str:
         """The author name of everything the App writes, for instance `kl-triage[bot]`."""
@@ -55,26 +58,38 @@ class Installations:
                 self._login = f"{self._integration.get_app().slug}[bot]"
             return self._login
 
-    def _client(self, installation_id: int) -> Github:
+    def _client(self, installation_id: int, retries: bool) -> Github:
+        key = (installation_id, retries)
         with self._lock:
-            if installation_id not in self._clients:
+            if key not in self._clients:
                 auth = self._auth.get_installation_auth(
                     installation_id, requester=self._integration.requester
                 )
                 auth.token  # noqa: B018  # fetched here, under the lock
-                self._clients[installation_id] = Github(
-                    auth=auth,
-                    base_url=self._app.base_url,
-                    retry=_read_retry(),
-                    timeout=TIMEOUT_S,
-                    user_agent=BOT_USER_AGENT,
-                    per_page=100,
-                    lazy=True,
-                    api_version=API_VERSION,
-                    seconds_between_requests=None,
-                    seconds_between_writes=self._pace,
+                self._clients[key] = _client(
+                    auth, self._app.base_url, _read_retry() if retries else None, self._pace
                 )
-            return self._clients[installation_id]
+            return self._clients[key]
+
+
+def token_repository(token: str, full_name: str, base_url: str) -> Repository:
+    """A repository through somebody's own token, to be read with `bot.github.patience`."""
+    return _client(Auth.Token(token), base_url, None, None).get_repo(full_name)
+
+
+def _client(auth: Auth.Auth, base_url: str, retry: GithubRetry | None, pace: float | None) -> Github:
+    return Github(
+        auth=auth,
+        base_url=base_url,
+        retry=retry,
+        timeout=TIMEOUT_S,
+        user_agent=BOT_USER_AGENT,
+        per_page=100,
+        lazy=True,
+        api_version=API_VERSION,
+        seconds_between_requests=None,
+        seconds_between_writes=pace,
+    )
 
 
 def _read_retry() -> GithubRetry:

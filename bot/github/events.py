@@ -12,6 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+BRANCH_EVENTS: Final = ("push", "schedule", "workflow_dispatch")
+"""Events that run a branch's own code; a pull request's head may bear any name, `main` too."""
+NOTHING_RAN: Final = frozenset({"skipped", "action_required", "startup_failure"})
+RERUN_PATH: Final = ".github/workflows/kl-rerun.yml"
 RERUN_TITLE: Final = re.compile(r"KL rerun ([A-Za-z0-9][A-Za-z0-9-]{0,79})")
 _FULL_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _SHA: Final = re.compile(r"[0-9a-f]{40}")
@@ -40,6 +44,16 @@ class RerunDone:
 
 
 @dataclass(frozen=True, slots=True)
+class RunDone:
+    """A run of the default branch's own code completed, green or red; `attempt` counts from 1."""
+
+    installation: int
+    repo: str
+    run_id: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """A new comment on a pull request that may hold a command; who wrote it is checked later."""
 
@@ -56,7 +70,7 @@ class Ignored:
     why: str
 
 
-Event = RedJob | RerunDone | Command | Ignored
+Event = RedJob | RerunDone | RunDone | Command | Ignored
 
 
 def signature_is_valid(body: bytes, *, signature: str | None, secret: str) -> bool:
@@ -97,14 +111,33 @@ def _workflow_job(payload: Mapping[str, Any]) -> Event:
 
 def _workflow_run(payload: Mapping[str, Any]) -> Event:
     run = payload["workflow_run"]
+    if payload["action"] != "completed":
+        return Ignored("workflow_run: not completed")
     title = RERUN_TITLE.fullmatch(_text(run.get("display_title") or ""))
-    if payload["action"] != "completed" or run["event"] != "workflow_dispatch" or title is None:
-        return Ignored("workflow_run: not a finished rerun of ours")
-    return RerunDone(
+    if run["event"] == "workflow_dispatch" and title is not None:
+        return RerunDone(
+            installation=_whole(payload["installation"]["id"]),
+            repo=_repo(payload),
+            run_id=_whole(run["id"]),
+            request=title.group(1),
+        )
+    if not _is_of_default_branch(run, payload["repository"]):
+        return Ignored("workflow_run: neither a rerun of ours nor of the default branch's code")
+    return RunDone(
         installation=_whole(payload["installation"]["id"]),
         repo=_repo(payload),
         run_id=_whole(run["id"]),
-        request=title.group(1),
+        attempt=_whole(run["run_attempt"]),
+    )
+
+
+def _is_of_default_branch(run: Mapping[str, Any], repository: Mapping[str, Any]) -> bool:
+    return (
+        run["event"] in BRANCH_EVENTS
+        and run["head_branch"] == repository["default_branch"]
+        and run["head_repository"]["full_name"] == repository["full_name"]
+        and _text(run["path"]).partition("@")[0] != RERUN_PATH
+        and run["conclusion"] not in NOTHING_RAN
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, Final, cast
+from typing import Final
 
 import requests
 from github import GithubException, UnknownObjectException
@@ -15,10 +15,12 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 
 from bot.github.connect import TIMEOUT_S
+from bot.github.log_stream import LogStream
 
 MAX_FILE_BYTES: Final = 5 * 2**20
 MAX_PAGES_ITEMS: Final = 300
 MAX_RED_JOBS: Final = 30
+GONE: Final = (404, 410)
 WRITERS: Final = frozenset({"admin", "write"})
 
 
@@ -115,25 +117,24 @@ def may_write(repo: Repository, login: str) -> bool:
 
 
 @contextmanager
-def job_log(repo: Repository, job_id: int) -> Iterator[IO[bytes] | None]:
-    """The log of a job as a stream, or None when GitHub no longer has it.
+def job_log(repo: Repository, job_id: int) -> Iterator[LogStream | None]:
+    """The log of a job as a stream, or None when GitHub does not have it.
 
     The redirect leads to a blob store that refuses our token, so it is fetched without.
     """
     try:
         url = repo.get_workflow_job(job_id).logs_url()
     except GithubException as error:
-        if error.status not in (404, 410):
+        if error.status not in GONE:
             raise
         yield None
         return
     with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
-        if response.status_code in (404, 410):
+        if response.status_code in GONE:
             yield None
             return
         response.raise_for_status()
-        response.raw.decode_content = True
-        yield cast(IO[bytes], response.raw)
+        yield LogStream(response)
 
 
 def _pull(found: PullRequest) -> Pull:

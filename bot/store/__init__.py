@@ -1,7 +1,17 @@
-"""What the bot remembers: deliveries, investigations, reruns, readings, decisions, the ledger of bumps."""
+"""What the bot remembers: deliveries, investigations, reruns, readings, history, decisions, the ledger."""
 
 from bot.store.database import open_database, sqlite_file
 from bot.store.store import Store
-from bot.store.tables import Bump, Decision, Delivery, Investigation, Rerun
+from bot.store.tables import Bump, Decision, Delivery, HarvestedJob, Investigation, Rerun
 
-__all__ = ["Bump", "Decision", "Delivery", "Investigation", "Rerun", "Store", "open_database", "sqlite_file"]
+__all__ = [
+    "Bump",
+    "Decision",
+    "Delivery",
+    "HarvestedJob",
+    "Investigation",
+    "Rerun",
+    "Store",
+    "open_database",
+    "sqlite_file",
+]

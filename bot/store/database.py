@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from bot.store.tables import Base
 from bot.verdict.answer import Refusal
+
+OPENING_TRIES: Final = 5
 
 
 def sqlite_file(url: str) -> Path | Refusal:
@@ -33,7 +36,14 @@ def open_database(url: str) -> Engine:
     """An engine with the tables made, WAL on, and a 30 s busy time-out."""
     engine = create_engine(url, connect_args={"timeout": 30})
     event.listen(engine, "connect", _pragmas)
-    Base.metadata.create_all(engine)
+    for left in reversed(range(OPENING_TRIES)):
+        try:
+            Base.metadata.create_all(engine)
+            break
+        except OperationalError:  # another process makes the same tables, or sets WAL, at this moment
+            if not left:
+                raise
+            time.sleep(0.2)
     return engine
 
 

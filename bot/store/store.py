@@ -10,16 +10,17 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
+from bot.store.history import HistoryStore
 from bot.store.tables import Bump, Decision, Investigation, Rerun, StoredReading, utcnow
 
 Json = Mapping[str, Any]
 
 
-class Store:
+class Store(HistoryStore):
     """All access to the tables but the webhook's own transaction (bot/triage/intake.py)."""
 
     def __init__(self, engine: Engine) -> None:
-        self._session = sessionmaker(engine, expire_on_commit=False)
+        super().__init__(sessionmaker(engine, expire_on_commit=False))
 
     def note(self, repo: str, subject: str, code: str, sentence: str) -> None:
         """One line in the log of decisions; the same line twice is written once (steps may run again)."""
@@ -37,7 +38,9 @@ class Store:
         with self._session() as session:
             return session.scalars(select(Decision).order_by(Decision.id.desc()).limit(limit)).all()
 
-    def open_investigation(self, investigation: Investigation, trigger: Iterable[Json]) -> bool:
+    def open_investigation(
+        self, investigation: Investigation, trigger: Iterable[Json], history: Iterable[Json] = ()
+    ) -> bool:
         """False when another job opened it already, or another one of the same site is still open.
 
         True again for the same job: the step that opens it may run twice.
@@ -50,6 +53,7 @@ class Store:
                 session.add(investigation)
                 session.flush()
                 _add_readings(session, investigation.id, "trigger", trigger)
+                _add_readings(session, investigation.id, "history", history)
         except IntegrityError:  # the index that allows one open investigation a site
             return False
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
@@ -28,7 +28,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Base(DeclarativeBase):
-    type_annotation_map = {datetime: UtcDateTime, dict[str, Any]: JSON}  # noqa: RUF012
+    type_annotation_map = {datetime: UtcDateTime, dict[str, Any]: JSON, list[str]: JSON}  # noqa: RUF012
 
 
 class Delivery(Base):
@@ -125,3 +125,57 @@ class Bump(Base):
     evidence: Mapped[str]
     proposed_at: Mapped[datetime] = mapped_column(default=utcnow)
     expires_at: Mapped[datetime]
+
+
+class HarvestedRun(Base):
+    """One attempt of a past run; `done` when each of its jobs is settled, so that it is not listed again."""
+
+    __tablename__ = "harvested_runs"
+
+    repo: Mapped[str] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    state: Mapped[str]
+    """done | open"""
+
+
+class HarvestedJob(Base):
+    """A job of a past run of the default branch. `repo` is in lower case here and below."""
+
+    __tablename__ = "harvested_jobs"
+
+    repo: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    run_id: Mapped[int] = mapped_column(BigInteger)
+    attempt: Mapped[int]
+    name: Mapped[str]
+    labels: Mapped[list[str]]
+    runner: Mapped[str | None]
+    commit: Mapped[str]
+    started_at: Mapped[datetime]
+    completed_at: Mapped[datetime | None]
+    state: Mapped[str]
+    """stored | nothing (no KL reading in the log) | expired | unreadable (asked for again) | skipped (no KL
+    job)"""
+    complete: Mapped[bool] = mapped_column(default=True)
+    """The log was seen to its end."""
+    readings: Mapped[int] = mapped_column(default=0)
+
+
+class HistoryReading(Base):
+    """A reading of a past run as its JSON record (arm `history`)."""
+
+    __tablename__ = "history_readings"
+    __table_args__ = (Index("history_of_a_test", "repo", "test", "at"),)
+
+    repo: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    test: Mapped[str]
+    """path::Class.method, the path as it is in the tree."""
+    label: Mapped[str | None]
+    runner_labels: Mapped[str]
+    """In lower case, each between line ends: a whole label is found by LIKE."""
+    at: Mapped[datetime]
+    """When its job started: the order of past runs."""
+    record: Mapped[dict[str, Any]]

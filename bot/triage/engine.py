@@ -85,6 +85,10 @@ class Engine:
         DBOS(config=config)
         DBOS.launch()
         DBOS.register_queue(story.QUEUE, polling_interval_sec=0.2)
+        # Its own and narrow: a harvest that waits for the rate limit must not hold up an investigation.
+        DBOS.register_queue(
+            story.HARVEST_QUEUE, worker_concurrency=story.HARVESTS_AT_ONCE, polling_interval_sec=1.0
+        )
         self._client = DBOSClient(system_database_engine=self.database, serializer=serializer)
         self.intake = Intake(self.database, self._client)
         self._free_stuck_sites()

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from bot.github import Command, Event, Ignored, RedJob, RerunDone, parse
+from bot.github import Command, Event, Ignored, RedJob, RerunDone, RunDone, parse
 from bot.store import Delivery, Rerun
 from bot.triage import commands, story
 
@@ -56,6 +56,9 @@ class Intake:
             self._enqueue(session, "red_job", f"red-job:{event.repo}:{event.job_id}", asdict(event))
         elif isinstance(event, Command):
             self._enqueue(session, "command", f"command:{event.repo}:{event.comment_id}", asdict(event))
+        elif isinstance(event, RunDone):
+            key = f"harvest:{event.repo}:{event.run_id}:{event.attempt}"
+            self._enqueue(session, "harvest", key, asdict(event))
         elif isinstance(event, RerunDone):
             waiting = session.scalar(select(Rerun.investigation).where(Rerun.request == event.request))
             if waiting is not None:
@@ -64,5 +67,6 @@ class Intake:
                 )
 
     def _enqueue(self, session: Session, workflow: str, key: str, event: dict[str, Any]) -> None:
-        options: EnqueueOptions = {"workflow_name": workflow, "queue_name": story.QUEUE, "workflow_id": key}
+        queue = story.HARVEST_QUEUE if workflow == "harvest" else story.QUEUE
+        options: EnqueueOptions = {"workflow_name": workflow, "queue_name": queue, "workflow_id": key}
         self._client.enqueue_in_transaction(session, options, event)

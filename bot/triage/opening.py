@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePosixPath
+from datetime import timedelta
 from typing import Any, Final
 
 from github.Repository import Repository
@@ -16,6 +16,8 @@ from bot.github import reads
 from bot.logs import Failure, ScanResult, scan
 from bot.source import Site, locate
 from bot.store import Investigation
+from bot.store.tables import utcnow
+from bot.triage.paths import tree_path
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import Pack, PackErrors, RepositoryConfig, repository_pack
@@ -26,6 +28,7 @@ CONFIG_PATH: Final = ".github/kl-triage.yml"
 CHECK_NAME: Final = "kl-triage"
 OWN_BRANCHES: Final = "kl-triage/"
 LOG_PAUSES_S: Final = (5.0, 5.0, 0.0)
+HISTORY_AGE: Final = timedelta(days=60)
 # Without these there is nothing that could be measured; every other refusal only bars a bump.
 UNMEASURABLE: Final = frozenset({"file_not_found", "does_not_parse", "class_not_found"})
 
@@ -66,7 +69,7 @@ def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) ->
     built = [(red, _investigation(run, red, suffix, names[red.key])) for red in reds]
     opened = []
     for red, investigation in built:
-        if svc.store.open_investigation(investigation, _trigger(run, red)):
+        if svc.store.open_investigation(investigation, _trigger(run, red), _history(svc, run, red)):
             opened.append(investigation.id)
         else:
             svc.store.also_red(event["repo"], red.key, event["head_sha"], red.test)
@@ -95,21 +98,6 @@ def _check_names(known: Mapping[str, str], keys: Sequence[str]) -> dict[str, str
                 CHECK_NAME if CHECK_NAME not in names.values() else f"{CHECK_NAME}: {key.rpartition('::')[2]}"
             )
     return names
-
-
-def tree_path(printed: str, pack: Pack) -> str | None:
-    """The path inside the tree of a path as CI prints it, or None where the pack knows no such KL test.
-
-    CI prints absolute paths of the runner, or paths relative to a folder it changed into, as `cd test` does:
-    so it is the longest tail that is a KL test, alone or below the first folder of one of the pack's globs.
-    """
-    parts = PurePosixPath(printed).parts
-    if ".." in parts:
-        return None
-    folders = ("", *sorted({f"{glob.split('/')[0]}/" for glob in pack.tests if "/" in glob}))
-    tails = ("/".join(parts[start:]) for start in range(len(parts)))
-    candidates = (folder + tail for tail in tails for folder in folders if not tail.startswith("/"))
-    return next((path for path in candidates if pack.is_test(path)), None)
 
 
 def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") -> str:
@@ -261,6 +249,21 @@ def _trigger(run: RedRun, red: RedSite) -> list[dict[str, object]]:
         for reading in run.scanned.readings
         if (reading.test, reading.label) == (red.failure.test, red.failure.label)
     ]
+
+
+def _history(svc: Services, run: RedRun, red: RedSite) -> list[dict[str, object]]:
+    """What past runs of the default branch measured of this check on the runners that reruns will ask for."""
+    if red.failure.threshold is None and isinstance(red.site, Refusal):
+        return []  # the bound would be one that history states, not the code
+    now = utcnow()
+    return svc.store.history(
+        run.event["repo"],
+        red.test,
+        run.config.runner,
+        now,
+        since=now - HISTORY_AGE,
+        label=red.failure.label,
+    )
 
 
 def _note(svc: Services, event: Mapping[str, Any], refusal: Refusal) -> None:

@@ -12,14 +12,17 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from dbos import DBOS, PortableWorkflowError, SetWorkflowID, error
 
-from bot.triage import answering, measuring, opening, proposing, telling
+from bot.triage import answering, harvest_live, measuring, opening, proposing, telling
 from bot.triage.services import Services, services
 
 log = logging.getLogger(__name__)
 
 QUEUE: Final = "triage"
+HARVEST_QUEUE: Final = "harvest"
+HARVESTS_AT_ONCE: Final = 2
 MAX_ROUNDS: Final = 12
 POLLS_AFTER_CANCEL: Final = 10
+MAX_RATE_LIMIT_WAITS: Final = 24
 # A failed step as it is raised, and as it is read back when a workflow is resumed.
 STEP_FAILED: Final = (error.DBOSMaxStepRetriesExceeded, PortableWorkflowError)
 
@@ -96,6 +99,34 @@ def _await_rerun(key: str, request: str) -> None:
         if step(measuring.progress, request) not in waited:
             return
         DBOS.recv(topic=request, timeout_seconds=limit["poll"])
+
+
+@DBOS.workflow(name="harvest")
+def harvest(event: dict[str, Any]) -> int:
+    """A run of the default branch ended: its KL readings are kept as history. Nobody is told anything."""
+    readings = 0
+    try:
+        found = _when_allowed(harvest_live.jobs_to_read, event)
+        if not found:
+            return 0
+        for job in found["jobs"]:
+            readings += _when_allowed(harvest_live.read_job, event, found["config"], job)["readings"]
+        step(harvest_live.close_run, event, found)
+    except (*STEP_FAILED, TimeoutError):  # the next `kl-triage harvest` reads what is left
+        log.exception("run %s of %s is not fully harvested", event["run_id"], event["repo"])
+    return readings
+
+
+def _when_allowed(
+    function: Callable[Concatenate[Services, P], dict[str, Any]], *args: P.args, **kwargs: P.kwargs
+) -> dict[str, Any]:
+    """A step that may answer how long to wait for the rate limit: slept durably, not retried busily."""
+    for _ in range(MAX_RATE_LIMIT_WAITS):
+        answer = step(function, *args, **kwargs)
+        if "wait_s" not in answer:
+            return answer
+        DBOS.sleep(answer["wait_s"])
+    raise TimeoutError(f"the rate limit was spent {MAX_RATE_LIMIT_WAITS} times in a row")
 
 
 def start(key: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.github.events import Command, Ignored, RedJob, RerunDone, parse, signature_is_valid
+from bot.github.events import Command, Ignored, RedJob, RerunDone, RunDone, parse, signature_is_valid
 
 SHA = "b" * 40
 COMMON: dict[str, Any] = {
@@ -30,6 +30,22 @@ def job(**changed: Any) -> dict[str, Any]:
 def run(**changed: Any) -> dict[str, Any]:
     fields = {"id": 9, "event": "workflow_dispatch", "display_title": "KL rerun kl-abc-r0"} | changed
     return COMMON | {"action": "completed", "workflow_run": fields}
+
+
+def main_run(**changed: Any) -> dict[str, Any]:
+    """A finished run of the default branch."""
+    fields = {
+        "id": 9,
+        "run_attempt": 2,
+        "event": "push",
+        "display_title": "Faster engine",
+        "head_branch": "main",
+        "head_repository": {"full_name": "acme/tinyserve"},
+        "path": ".github/workflows/pr-test.yml",
+        "conclusion": "failure",
+    } | changed
+    repository = {"full_name": "acme/tinyserve", "default_branch": "main"}
+    return COMMON | {"action": "completed", "workflow_run": fields, "repository": repository}
 
 
 def comment(body: str = "/rerun-kl", **changed: Any) -> dict[str, Any]:
@@ -59,6 +75,37 @@ def test_our_own_rerun_is_done_whatever_its_conclusion():
 @pytest.mark.parametrize("title", ["KL rerun ", "PR test", "KL rerun kl-abc-r0 x", "x KL rerun kl-abc", None])
 def test_another_workflow_is_not_ours(title):
     assert isinstance(parse("workflow_run", run(display_title=title)), Ignored)
+
+
+@pytest.mark.parametrize("event", ["push", "schedule", "workflow_dispatch"])
+@pytest.mark.parametrize("conclusion", ["success", "failure", "cancelled"])
+def test_a_run_of_the_default_branch_is_done_green_or_red(event, conclusion):
+    payload = main_run(event=event, conclusion=conclusion)
+    assert parse("workflow_run", payload) == RunDone(5, "acme/tinyserve", 9, 2)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"head_branch": "topic"},
+        {"event": "pull_request"},
+        {"event": "issue_comment"},
+        {"head_repository": {"full_name": "stranger-c/tinyserve"}},
+        {"head_repository": None},
+        {"path": ".github/workflows/kl-rerun.yml"},
+        {"path": ".github/workflows/kl-rerun.yml@main"},
+        {"conclusion": "skipped"},
+        {"conclusion": "action_required"},
+        {"conclusion": "startup_failure"},
+        {"run_attempt": None},
+    ],
+)
+def test_a_run_of_other_code_or_of_nothing_is_no_history(changed):
+    assert isinstance(parse("workflow_run", main_run(**changed)), Ignored)
+
+
+def test_a_run_that_only_begins_is_ignored():
+    assert isinstance(parse("workflow_run", main_run() | {"action": "requested"}), Ignored)
 
 
 def test_a_comment_on_a_pull_request():

@@ -131,6 +131,8 @@ def correct(operations: Json) -> None:
     """Where GitHub's prose documents more than its schema."""
     labels = operations["POST /repos/{owner}/{repo}/issues/{issue_number}/labels"]["body"]["anyOf"]
     labels.append(labels[0]["properties"]["labels"])  # "You can also pass an `array` of labels directly"
+    logs = operations["GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs"]["responses"]
+    logs["410"] = {"$ref": "urn:github#/$defs/basic-error"}  # what expired logs answer, as users report
     for operation in operations.values():
         if "created" in operation["query"]:  # a date-time there, a range such as >=2026-01-01 in the guide
             operation["query"]["created"] = {"type": "string"}

@@ -3,7 +3,8 @@
 import pytest
 
 from bot.github.reads import Pull
-from bot.triage.opening import _check_names, _not_ours_to_run, investigation_id, tree_path
+from bot.triage.opening import _check_names, _not_ours_to_run, investigation_id
+from bot.triage.paths import tree_path
 from rules import load_named
 
 TEST = "test/registered/radix_cache/test_swa_radix_cache_kl.py"

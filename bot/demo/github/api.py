@@ -178,6 +178,22 @@ def _page_url(number: int) -> str:
     return f"{the_world().base_url}{request.path}?{urlencode(query)}"
 
 
-def rate_limit() -> Json:
-    """Counted for no one: the stand-in does not limit, it says so in GitHub's words."""
-    return {"limit": RATE_LIMIT, "used": 0, "remaining": RATE_LIMIT, "reset": int(time.time()) + 3600}
+def rate_limit(w: World) -> Json:
+    """What is left of the quota; without one the stand-in does not limit, and says so in GitHub's words."""
+    quota = w.quota
+    if quota is None:
+        return {"limit": RATE_LIMIT, "used": 0, "remaining": RATE_LIMIT, "reset": int(time.time()) + 3600}
+    used = quota.limit - quota.remaining
+    return {"limit": quota.limit, "used": used, "remaining": quota.remaining, "reset": quota.reset}
+
+
+def spend(w: World) -> None:
+    """Counts one request. Raises 403 when none is left; after the reset the quota is full again."""
+    quota = w.quota
+    if quota is None:
+        return
+    if time.time() >= quota.reset:
+        quota.remaining, quota.reset = quota.limit, int(time.time() + quota.period_s) + 1
+    if not quota.remaining:
+        raise ApiError(403, "API rate limit exceeded for installation ID 1.")
+    quota.remaining -= 1

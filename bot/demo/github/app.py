@@ -23,7 +23,7 @@ from bot.demo.github import (
     routes_pulls,
     routes_repo,
 )
-from bot.demo.github.api import rate_limit
+from bot.demo.github.api import rate_limit, spend
 from bot.demo.github.callbacks import Callbacks
 from bot.demo.github.config import DemoConfig
 from bot.demo.github.errors import ApiError
@@ -89,6 +89,7 @@ def _before() -> ResponseReturnValue | None:
         return None
     world = the_world()
     g.caller = world.tokens.caller(request.headers.get("Authorization"))
+    spend(world)
     for hook in world.before:
         answer = hook()
         if answer is not None:
@@ -102,7 +103,7 @@ def _after(response: Response) -> Response:
             "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'"
         )
         return response
-    limit = rate_limit()
+    limit = rate_limit(the_world())
     response.headers["X-GitHub-Request-Id"] = uuid.uuid4().hex[:24].upper()
     response.headers["X-GitHub-Media-Type"] = "github.v3; format=json"
     response.headers["X-RateLimit-Limit"] = str(limit["limit"])

@@ -82,7 +82,8 @@ def _page_of_runs(w: World, found: list[Run]) -> ResponseReturnValue:
     if "created" in args:
         inside = _range(args["created"])
         found = [r for r in found if inside(r.created_at)]
-    return page(found[::-1], lambda item: run(w, item), "workflow_runs")
+    newest = sorted(found, key=lambda r: (r.created_at, r.id), reverse=True)
+    return page(newest, lambda item: run(w, item), "workflow_runs")
 
 
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "": operator.eq}
@@ -132,9 +133,9 @@ def list_jobs(number: int) -> ResponseReturnValue:
 def list_attempt_jobs(number: int, attempt: int) -> ResponseReturnValue:
     w = the_world()
     found = _run(w, number)
-    if attempt != found.attempt:
+    if not 1 <= attempt <= found.attempt:
         raise not_found()
-    return page(w.state.jobs_of(found), lambda item: job(w, item), "jobs")
+    return page(w.state.jobs_of(found, attempt), lambda item: job(w, item, attempt), "jobs")
 
 
 @bp.post("/runs/<int:number>/cancel")
@@ -202,6 +203,9 @@ def download_log(number: int) -> ResponseReturnValue:
     """404 for a job without a log; the link then works for a short time, without a token."""
     w = the_world()
     found = _job(w, number)
+    fault = found.log_fault
+    if fault is not None and fault.status is not None and fault.strikes():
+        raise ApiError(fault.status, "Gone" if fault.status == 410 else "Not Found")
     if not found.log:
         raise not_found()
     return redirect(f"{w.base_url}/_blobs/{w.tokens.sign_link('log', number)}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
+from bot.demo.github.state import Job, LogFault
 from bot.demo.github.world import the_world
 
 bp = Blueprint("blobs", __name__, url_prefix="/_blobs")
@@ -23,8 +27,23 @@ def get_blob(link: str) -> ResponseReturnValue:
     kind, number = w.tokens.read_link(link)
     with w.lock:
         if kind == "log" and number in w.state.jobs:
-            return Response(bytes(w.state.jobs[number].log), mimetype="text/plain")
+            return _log(w.state.jobs[number])
         artifact = w.state.artifacts.get(number) if kind == "artifact" else None
     if artifact is None:
         return Response("", status=404)
     return Response(artifact.data, mimetype="application/zip")
+
+
+def _log(job: Job) -> Response:
+    data, fault = bytes(job.log), job.log_fault
+    if fault is None or fault.status is not None or not fault.strikes():
+        return Response(data, mimetype="text/plain")
+    return Response(_faulty(data, fault), mimetype="text/plain", headers={"Content-Length": str(len(data))})
+
+
+def _faulty(data: bytes, fault: LogFault) -> Iterator[bytes]:
+    """Fewer bytes than announced, or all of them with a pause after the first."""
+    data = data[: fault.cut_after]
+    yield data[:1]
+    time.sleep(fault.pause_s)
+    yield data[1:]

@@ -241,7 +241,7 @@ def get_account(username: str) -> ResponseReturnValue:
 
 @accounts.get("/rate_limit")
 def get_rate_limit() -> ResponseReturnValue:
-    rate = rate_limit()
+    rate = rate_limit(the_world())
     return jsonify({"resources": {"core": rate, "search": rate}, "rate": rate})
 
 

@@ -66,7 +66,11 @@ def run(w: World, found: Run) -> Json:
         "workflow_url": f"{w.repo_url}/actions/workflows/{found.workflow.id}",
         "head_commit": simple_commit(w, found.head_sha),
         "repository": minimal_repository(w),
-        "head_repository": minimal_repository(w),
+        "head_repository": {
+            **minimal_repository(w),
+            "full_name": found.head_repository or w.config.full_name,
+            "fork": found.head_repository is not None,
+        },
     }
 
 
@@ -83,7 +87,8 @@ def simple_commit(w: World, sha: str) -> Json:
     }
 
 
-def job(w: World, found: Job) -> Json:
+def job(w: World, found: Job, attempt: int | None = None) -> Json:
+    """As GitHub does, a job that was carried over shows the attempt it is listed in."""
     runner = found.runner
     return {
         "id": found.id,
@@ -92,7 +97,7 @@ def job(w: World, found: Job) -> Json:
         "head_branch": found.run.head_branch,
         "head_sha": found.run.head_sha,
         "run_url": f"{w.repo_url}/actions/runs/{found.run.id}",
-        "run_attempt": found.run.attempt,
+        "run_attempt": attempt or max(found.attempts),
         "node_id": node_id("CheckRun", found.id),
         "url": f"{w.repo_url}/actions/jobs/{found.id}",
         "html_url": f"{w.repo_html}/actions/runs/{found.run.id}/job/{found.id}",

@@ -121,6 +121,27 @@ class Run:
     attempt: int = 1
     status: str = "queued"
     conclusion: str | None = None
+    head_repository: str | None = None
+    """Full name of the fork it came from; None: of this repository."""
+
+
+@dataclass(slots=True)
+class LogFault:
+    """What is wrong with the log of a job: for `times` requests, or for ever."""
+
+    status: int | None = None
+    """The log's address answers with this."""
+    cut_after: int | None = None
+    """The connection ends after so many bytes."""
+    pause_s: float = 0.0
+    """The storage sends a little, then waits so long."""
+    times: int | None = None
+
+    def strikes(self) -> bool:
+        """Counts one request."""
+        if self.times is not None:
+            self.times -= 1
+        return self.times is None or self.times >= 0
 
 
 @dataclass(slots=True)
@@ -139,6 +160,9 @@ class Job:
     runner: Runner | None = None
     steps: tuple[JobStep, ...] = ()
     log: bytearray = field(default_factory=bytearray)
+    attempts: tuple[int, ...] = (1,)
+    """A job that passed is carried over into the next attempt of its run."""
+    log_fault: LogFault | None = None
 
 
 @dataclass(slots=True)
@@ -199,8 +223,10 @@ class State:
             self.suites[key] = self.next_id("suite")
         return self.suites[key]
 
-    def jobs_of(self, run: Run) -> list[Job]:
-        return [job for job in self.jobs.values() if job.run is run]
+    def jobs_of(self, run: Run, attempt: int | None = None) -> list[Job]:
+        """Of the latest attempt, unless another is named."""
+        wanted = attempt or run.attempt
+        return [job for job in self.jobs.values() if job.run is run and wanted in job.attempts]
 
     def comments_of(self, number: int) -> list[Comment]:
         return [comment for comment in self.comments.values() if comment.issue == number]

@@ -24,6 +24,16 @@ EXTENSION = "kl-triage-github"
 
 
 @dataclass
+class Quota:
+    """A rate limit: `limit` requests until `reset` (Unix time), then for every `period_s` again."""
+
+    limit: int
+    remaining: int
+    reset: int
+    period_s: float = 3600.0
+
+
+@dataclass
 class World:
     config: DemoConfig
     git: Git
@@ -34,6 +44,7 @@ class World:
     tokens: Tokens
     state: State = field(default_factory=State)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    quota: Quota | None = None
     before: list[Callable[[], ResponseReturnValue | None]] = field(default_factory=list)
     """Called before each API request, outside the lock; an answer ends the request (tests: misbehave)."""
     after: list[Callable[[Response], Response]] = field(default_factory=list)

@@ -1,0 +1,144 @@
+"""Past runs: what was read of them is written once, and found by test, runner, check and time."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.store import HarvestedJob, Store, open_database
+from bot.store.history import Harvested
+
+TEST = "test/t.py::T.test_a"
+DAY = datetime(2026, 5, 1, tzinfo=UTC)
+MONTH = {"since": DAY, "before": DAY + timedelta(days=30)}
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(open_database(f"sqlite:///{tmp_path}/kl.sqlite"))
+
+
+def job(number: int, state: str = "stored", **changed: object) -> HarvestedJob:
+    """The job that ran on day `number`."""
+    fields = {
+        "repo": "Acme/TinyServe",
+        "job_id": number,
+        "run_id": 50_000_000_000 + number,
+        "attempt": 1,
+        "name": "kl",
+        "labels": ["self-hosted", "4-gpu-h100"],
+        "runner": "runner-1",
+        "commit": "a" * 40,
+        "started_at": DAY + timedelta(days=number),
+        "completed_at": None,
+        "state": state,
+    }
+    return HarvestedJob(**(fields | changed))
+
+
+def record(value: float = 0.002, test: str = TEST, **more: object) -> dict[str, object]:
+    return {"arm": "history", "test": test, "status": "ok", "value": value, **more}
+
+
+def values(store: Store, runner: str = "4-gpu-h100", **changed: object) -> list[float]:
+    query = {**MONTH, **changed}
+    return [found["value"] for found in store.history("acme/tinyserve", TEST, runner, **query)]
+
+
+def test_history_is_the_newest_up_to_the_limit_oldest_first(store):
+    for number in (3, 1, 5, 2, 4):
+        store.add_job(job(number), [record(number / 1000), record(number / 1000 + 0.0001)])
+    assert values(store)[:3] == [0.001, 0.0011, 0.002]
+    assert values(store, limit=3) == [0.0041, 0.005, 0.0051]
+
+
+def test_history_is_that_of_the_time_asked_for(store):
+    for number in range(6):
+        store.add_job(job(number), [record(number / 1000)])
+    at = DAY + timedelta(days=2)
+    assert values(store, since=at) == [0.002, 0.003, 0.004, 0.005]
+    assert values(store, before=at) == [0.0, 0.001]
+
+
+def test_a_runner_label_counts_whole_and_whatever_its_case(store):
+    store.add_job(job(1, labels=["self-hosted", "4-gpu-h100"]), [record(0.001)])
+    store.add_job(job(2, labels=["4-gpu-h100-large"]), [record(0.002)])
+    store.add_job(job(3, labels=["4-GPU-H100"]), [record(0.003)])
+    store.add_job(job(4, labels=["4_gpu_h100"]), [record(0.004)])
+    assert values(store) == [0.001, 0.003]
+    assert values(store, "4_gpu_h100") == [0.004]
+    assert values(store, "%") == []
+
+
+def test_another_test_and_another_check_are_left_out(store):
+    mine, other = record(0.001, label="decode"), record(0.002, label="prefill")
+    store.add_job(job(1), [mine, other, record(0.003), record(0.004, test="test/t.py::T.test_b")])
+    assert values(store) == [0.003]
+    assert values(store, label="decode") == [0.001, 0.003]
+
+
+def test_a_settled_job_is_not_written_again(store):
+    assert store.add_job(job(1), [record(0.001)])
+    assert not store.add_job(job(1), [record(0.002)])
+    assert values(store) == [0.001]
+
+
+def test_an_unreadable_job_may_be_read_later(store):
+    store.add_job(job(1, "unreadable"))
+    assert store.settled_jobs("acme/tinyserve", [1, 2]) == set()
+    assert store.add_job(job(1, readings=1), [record(0.001)])
+    assert store.settled_jobs("ACME/tinyserve", [1, 2]) == {1}
+    assert values(store) == [0.001]
+
+
+def test_of_many_at_once_one_writes_a_job(tmp_path):
+    stores = [Store(open_database(f"sqlite:///{tmp_path}/kl.sqlite")) for _ in range(6)]
+    wrote: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda s=s: wrote.append(s.add_job(job(1), [record(0.001)]))) for s in stores
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(wrote) == [False] * 5 + [True]
+    assert values(stores[0]) == [0.001]
+
+
+def test_an_attempt_is_done_once_nothing_is_left_of_it(store):
+    assert not store.is_run_done("acme/tinyserve", 7, 1)
+    store.close_run("acme/tinyserve", 7, 1, done=False)
+    assert not store.is_run_done("acme/tinyserve", 7, 1)
+    store.close_run("Acme/tinyserve", 7, 1, done=True)
+    assert store.is_run_done("acme/tinyserve", 7, 1)
+    assert not store.is_run_done("acme/tinyserve", 7, 2)
+
+
+def test_what_is_stored_is_counted(store):
+    store.add_job(job(1, complete=False, readings=2), [record(), record(test="test/t.py::T.test_b")])
+    store.add_job(job(2, "nothing"))
+    store.add_job(job(3, "expired"))
+    found = store.harvested("acme/tinyserve")
+    assert found == Harvested({"stored": 1, "nothing": 1, "expired": 1}, 1, 2, 2)
+    assert (found.read, store.harvested("acme/other").readings) == (2, 0)
+
+
+def test_a_database_from_before_gains_the_tables(tmp_path):
+    path = tmp_path / "old.sqlite"
+    Store(open_database(f"sqlite:///{path}"))
+    with sqlite3.connect(path) as old:
+        for table in ("history_readings", "harvested_jobs", "harvested_runs"):
+            old.execute(f"DROP TABLE {table}")
+    store = Store(open_database(f"sqlite:///{path}"))
+    assert store.add_job(job(1), [record(0.001)])
+
+
+def test_history_is_kept_with_the_investigation_once(store):
+    from tests.store.test_store import READING, investigation
+
+    for _ in range(2):
+        store.open_investigation(investigation(), [READING], [record(0.001), record(0.002)])
+    assert [found["arm"] for found in store.records("kl-1")] == ["trigger", "history", "history"]
