@@ -59,7 +59,11 @@ def repository_pack(text: str | bytes, name: str = ".github/kl-triage.yml") -> R
     if problems:
         return listed(problems, name)
     return RepositoryConfig(
-        pack=pack, mode=written.mode, runner=runner, budget_minutes=written.budget_minutes
+        pack=pack,
+        mode=written.mode,
+        runner=runner,
+        runner_is_fixed=written.runner is not None,
+        budget_minutes=written.budget_minutes,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 from rules.entries import (
@@ -22,7 +23,7 @@ from rules.entries import (
     Strict,
     Tests,
 )
-from rules.pack import Pack
+from rules.pack import Pack, Registered
 
 Mode = Literal["off", "observe", "comment", "propose"]
 
@@ -83,5 +84,12 @@ class RepositoryConfig(Strict):
     pack: Pack
     mode: Mode
     runner: Label
+    runner_is_fixed: bool = False
+    """The file names the runner; without that a test's own registration is asked first."""
     budget_minutes: Minutes | None = None
     """Runner minutes of one investigation; None: the judge's own default."""
+
+    def runner_for(self, registrations: Iterable[Registered]) -> str:
+        """The label that reruns of a test with these registrations ask for."""
+        own = None if self.runner_is_fixed else self.pack.label_for(registrations)
+        return own or self.runner

@@ -16,7 +16,7 @@ _PACK: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 def initial_files(
     pack_name: str, runner_labels: Sequence[str], mode: str = "observe"
 ) -> dict[str, str] | Refusal:
-    """Path in the repository → text. The first label is the runner that reruns ask for."""
+    """Path in the repository → text. One label alone is the runner that all reruns ask for."""
     if _PACK.fullmatch(pack_name) is None:
         return Refusal("bad_pack", "The rule pack's name must be lower-case letters, digits, '-' and '_'.")
     if mode not in MODES:
@@ -28,7 +28,7 @@ def initial_files(
             pack=pack_name,
             mode=mode,
             runners=", ".join(f'"{label}"' for label in runner_labels),
-            runner=runner_labels[0],
+            runner=f'runner: "{runner_labels[0]}"\n' if len(runner_labels) == 1 else "",
         ),
         ".github/workflows/kl-rerun.yml": kl_rerun_yml(runner_labels),
     }
@@ -44,7 +44,7 @@ extends: "{pack}"
 # request; "propose": also a draft pull request that moves a bound, only where noise is shown.
 mode: "{mode}"
 
-# Labels of the runners that reruns may ask for (kl-rerun.yml lists the same), and the one they ask for.
+# Labels of the runners that reruns may ask for (kl-rerun.yml lists the same). Without 'runner' they
+# ask for the one that the test file registers for, else for the first.
 runners: [{runners}]
-runner: "{runner}"
-"""
+{runner}"""

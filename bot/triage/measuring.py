@@ -43,7 +43,7 @@ def config_of(investigation: Investigation) -> RepositoryConfig:
     config = repository_pack(investigation.facts["config"], CONFIG_PATH)
     if isinstance(config, PackErrors):
         raise RuntimeError(f"stored settings of {investigation.id} no longer parse")
-    return config
+    return config.model_copy(update={"runner": investigation.facts.get("runner", config.runner)})
 
 
 def verdict_of(svc: Services, investigation: Investigation) -> tuple[Verdict, list[Reading]]:

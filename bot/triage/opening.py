@@ -15,6 +15,7 @@ from github.Repository import Repository
 from bot.github import reads
 from bot.logs import Failure, ScanResult, scan
 from bot.source import Site, locate
+from bot.source.registrations import registrations
 from bot.store import Investigation
 from bot.store.tables import utcnow
 from bot.triage.paths import tree_path
@@ -55,6 +56,8 @@ class RedSite:
     """path::Class.method, the path as it is in the tree."""
     failure: Failure
     site: Site | Refusal
+    runner: str
+    """The label that reruns ask for."""
     also_red: list[str] = field(default_factory=list)
 
 
@@ -179,7 +182,7 @@ def _sites(svc: Services, run: RedRun) -> list[RedSite]:
         if key in sites:
             sites[key].also_red.append(test)
         else:
-            sites[key] = RedSite(key, test, failure, site)
+            sites[key] = RedSite(key, test, failure, site, _runner(run, test))
     return list(sites.values())
 
 
@@ -195,7 +198,17 @@ def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
     def read(wanted: str) -> bytes | None:
         return reads.file_at(run.repo, wanted, run.event["head_sha"])
 
-    return f"{inside}::{name}", locate(inside, name, read, pack.attributes, pack.exact_gate)
+    method = name.partition("[")[0]  # pytest's parameters stand in brackets
+    return f"{inside}::{name}", locate(inside, method, read, pack.attributes, pack.exact_gate)
+
+
+def _runner(run: RedRun, test: str) -> str:
+    config = run.config
+    calls = {rule.call for rule in config.pack.registrations}
+    if config.runner_is_fixed or not calls:
+        return config.runner
+    data = reads.file_at(run.repo, test.partition("::")[0], run.event["head_sha"])
+    return config.runner_for(registrations(data or b"", calls))
 
 
 def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> Investigation:
@@ -218,6 +231,7 @@ def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> I
             "threshold": red.failure.threshold,
             "also_red": red.also_red,
             "check_name": check_name,
+            "runner": red.runner,
             "base_ref": run.pull.base_ref,
             "default_branch": facts.default_branch,
             "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
@@ -259,7 +273,7 @@ def _history(svc: Services, run: RedRun, red: RedSite) -> list[dict[str, object]
     return svc.store.history(
         run.event["repo"],
         red.test,
-        run.config.runner,
+        red.runner,
         now,
         since=now - HISTORY_AGE,
         label=red.failure.label,

@@ -6,7 +6,7 @@ import requests
 from pytest import fixture
 
 from bot.github import AppCredentials, Installations
-from bot.triage.measuring import verdict_of
+from bot.triage.measuring import config_of, verdict_of
 from bot.triage.opening import open_investigations
 from bot.triage.services import Services
 from tests.demo_github.github_stage import commit
@@ -46,9 +46,13 @@ def svc(stage, store) -> Services:
 
 @fixture
 def red(stage) -> dict[str, object]:
+    return red_job(stage, FILES)
+
+
+def red_job(stage, files: dict[str, str]) -> dict[str, object]:
     """The event of a red job on a pull request that touches no test."""
-    main = commit(stage.git_dir, "main", FILES, "Set kl-triage up")
-    head = commit(stage.git_dir, "topic", {**FILES, "engine.py": "fast = True\n"}, "Faster", main)
+    main = commit(stage.git_dir, "main", files, "Set kl-triage up")
+    head = commit(stage.git_dir, "topic", {**files, "engine.py": "fast = True\n"}, "Faster", main)
     pull = stage.repo("dev-a").create_pull(base="main", head="topic", title="Faster", body="It is.")
     body = {"workflow": "ci.yml", "head_sha": head, "log": RED, "pull": pull.number}
     made = requests.post(f"{stage.url}/_demo/recorded-job", json=body, timeout=5).json()
@@ -105,3 +109,22 @@ def test_another_check_of_the_same_test_is_no_history(past, harvest, svc, red, s
     harvest()
     (key,) = open_investigations(svc, red, "")
     assert [record["arm"] for record in store.records(key)].count("history") == 0
+
+
+def test_reruns_and_history_are_those_of_the_runner_that_the_test_registers_for(
+    past, harvest, svc, stage, store
+):
+    config = """\
+extends: reference
+mode: propose
+runners: [kl-cpu, big-gpu]
+registrations: [{call: register_ci, argument: needs, labels: {big: big-gpu}}]
+"""
+    source = f"register_ci(needs='big')\n{SOURCE}"
+    event = red_job(stage, {**FILES, ".github/kl-triage.yml": config, PATH: source})
+    past.run(green(0.0020), at=ago(days=2), labels=("self-hosted", "big-gpu"))
+    past.run(green(0.0021), at=ago(days=1))
+    harvest()
+    (key,) = open_investigations(svc, event, "")
+    assert config_of(store.investigation(key)).runner == "big-gpu"
+    assert [r["value"] for r in store.records(key) if r["arm"] == "history"] == [0.0020]

@@ -103,6 +103,15 @@ def test_a_registration_of_the_pack_for_a_runner_that_the_file_takes_away():
     assert config("extends: sglang\nrunners: [4-gpu-h100]\n").pack.label_for([Asked()]) is None
 
 
+def test_the_runner_is_that_of_the_file_else_the_tests_own_else_the_first():
+    class Asked:
+        call, arguments = "register_cuda_ci", {"runner_config": "8-gpu-h200"}
+
+    assert config("extends: sglang\nrunner: 8-gpu-h20\n").runner_for([Asked()]) == "8-gpu-h20"
+    assert config("extends: sglang\n").runner_for([Asked()]) == "8-gpu-h200"
+    assert config("extends: sglang\n").runner_for([]) == "4-gpu-h100"
+
+
 @pytest.mark.parametrize("written", ["off", '"off"', "'off'"])
 def test_mode_off_needs_no_quotes(written):
     assert config(f"extends: reference\nmode: {written}\n").mode == "off"

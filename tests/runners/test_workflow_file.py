@@ -98,3 +98,6 @@ def test_any_label_given_is_one_that_the_settings_allow():
     files = initial_files("sglang", ["my-h100", "my-h200"], "comment")
     config = repository_pack(files[".github/kl-triage.yml"])
     assert (config.runner, config.pack.runners) == ("my-h100", ("my-h100", "my-h200"))
+    assert not config.runner_is_fixed
+    alone = initial_files("sglang", ["my-h100"], "comment")
+    assert repository_pack(alone[".github/kl-triage.yml"]).runner_is_fixed
