@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -45,6 +45,16 @@ class Document:
         while location not in self.values and location:
             location = location[:-1]
         return self.values.get(location, (1, 1))
+
+    def at(self, location: Location) -> object:
+        """The value at `location`; None where there is none."""
+        found: Any = self.data
+        for part in location:
+            try:
+                found = None if isinstance(found, str) else found[part]
+            except (IndexError, KeyError, TypeError):
+                return None
+        return found
 
     def key_position(self, location: Location) -> Position:
         return self.keys.get(location, self.position(location))

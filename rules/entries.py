@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Final, Literal
@@ -12,6 +13,8 @@ from bot.logs import Form, Print
 from rules.patterns import compile_bound, compile_form, compile_glob, compile_job_glob, compile_print
 
 MAX_LINES: Final = 8
+MAX_WORDS: Final = 64
+COMMAND_NAMES: Final = {"python", "tree"}
 _COMPARE: Final = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
 
 
@@ -31,6 +34,21 @@ def _folder(text: str) -> str:
     return text
 
 
+def _word(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f]", text):
+        raise ValueError("must be one line without control characters")
+    return text
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words[0]:
+        raise ValueError("must begin with the program to run")
+    for word in words:
+        if unknown := set(re.findall(r"\{(\w+)\}", word)) - COMMAND_NAMES:
+            raise ValueError(f"unknown name {{{min(unknown)}}}: there are {{python}} and {{tree}}")
+    return words
+
+
 Glob = Annotated[str, AfterValidator(_glob)]
 JobGlob = Annotated[str, AfterValidator(_job)]
 Folder = Annotated[str, AfterValidator(_folder)]
@@ -38,6 +56,9 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,59}$")]
 Attribute = Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,99}$")]
 Compare = Annotated[str, Field(pattern=_COMPARE)]
+Word = Annotated[str, Field(max_length=1000), AfterValidator(_word)]
+Command = Annotated[tuple[Word, ...], Field(min_length=1, max_length=MAX_WORDS), AfterValidator(_command)]
+TestKind = Literal["auto", "unittest", "pytest", "script"]
 Gate = Annotated[float, Field(ge=0, le=1e-3, allow_inf_nan=False)]
 Minutes = Annotated[float, Field(gt=0, le=1440, allow_inf_nan=False)]
 
@@ -143,6 +164,7 @@ Attributes = Annotated[tuple[Attribute, ...], Field(max_length=20)]
 Runners = Annotated[tuple[Label, ...], Field(min_length=1, max_length=20)]
 Registrations = Annotated[tuple[RegistrationRule, ...], Field(max_length=20)]
 Bounds = Annotated[tuple[BoundRule, ...], Field(max_length=50)]
+Prepare = Annotated[tuple[Command, ...], Field(max_length=16)]
 
 
 def key_of(entry: Entry) -> str:

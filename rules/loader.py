@@ -6,21 +6,18 @@ import json
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from rules.consistency import Written
 from rules.document import NO_MAPPING, Document, Location, Problem, read_document
-from rules.entries import BoundRule, Entry, FormRule, PrintRule, RegistrationRule, key_of
-from rules.errors import PackErrors, listed, read_file
+from rules.errors import PackErrors, listed, plain, read_file
 from rules.pack import Pack
-from rules.repository import LISTS, RepositoryConfig, RepositoryFile
+from rules.repository import RepositoryConfig, RepositoryFile
 
 M = TypeVar("M", bound=BaseModel)
-
-_NAMED_BY: Final = {FormRule: "name", PrintRule: "name", RegistrationRule: "argument", BoundRule: "pattern"}
-"""The key of an entry that its errors point at."""
 
 
 def load_pack(path: str | Path) -> Pack | PackErrors:
@@ -44,94 +41,79 @@ def pack_names() -> tuple[str, ...]:
 def repository_pack(text: str | bytes, name: str = ".github/kl-triage.yml") -> RepositoryConfig | PackErrors:
     """The configuration that a repository's own file asks for; `name` stands in the errors."""
     document = read_document(text)
-    written = _validated(RepositoryFile, document, name)
-    if isinstance(written, PackErrors):
-        return written
-    base = load_named(written.extends)
+    if not isinstance(document.data, dict):
+        return listed(document.problems or [NO_MAPPING], name)
+    written, wrong = _validated(RepositoryFile, document)
+    found = Written(document, _places(wrong))
+    extends = found.text(("extends",))
+    base = None if extends is None else load_named(extends)
+    known = base if isinstance(base, Pack) else None
+    between = found.in_repository_file(known)
     if isinstance(base, PackErrors):
-        return listed([Problem(document.position(("extends",)), str(base))], name)
-    pack = written.over(base)
-    runner = written.runner or pack.runners[0]
-    problems = _of_lists(document, written, base, pack)
-    if runner not in pack.runners:
-        message = f"runner: {_no_label(runner, pack)}"
-        problems.append(Problem(document.position(("runner",)), message))
-    if problems:
+        between.append(Problem(document.position(("extends",)), str(base)))
+    problems = _together(document, wrong, between)
+    if problems or written is None or known is None:
         return listed(problems, name)
+    pack = written.over(known)
     return RepositoryConfig(
         pack=pack,
         mode=written.mode,
-        runner=runner,
+        runner=written.runner or pack.runners[0],
         runner_is_fixed=written.runner is not None,
         budget_minutes=written.budget_minutes,
     )
 
 
 def check(paths: Iterable[str]) -> list[str]:
-    """Every error in these packs: files, or names of packs that come with kl-triage."""
+    """Every error in these: files of packs or of repositories, or names of packs that come with kl-triage."""
     errors: list[str] = []
     for path in paths:
-        pack = load_named(path) if path in pack_names() and not Path(path).is_file() else load_pack(path)
-        if isinstance(pack, PackErrors):
-            errors += pack.errors
+        named = path in pack_names() and not Path(path).is_file()
+        found = load_named(path) if named else _pack_or_repository_file(path)
+        if isinstance(found, PackErrors):
+            errors += found.errors
     return errors
+
+
+def _pack_or_repository_file(path: str) -> Pack | RepositoryConfig | PackErrors:
+    """A repository's own file says what it extends."""
+    text = read_file(path)
+    if isinstance(text, PackErrors):
+        return text
+    data = read_document(text).data
+    own = isinstance(data, dict) and "extends" in data
+    return repository_pack(text, path) if own else _pack(text, path)
 
 
 def _pack(text: bytes, name: str) -> Pack | PackErrors:
     document = read_document(text)
-    pack = _validated(Pack, document, name)
-    if isinstance(pack, PackErrors):
-        return pack
-    problems = [
-        problem for key in LISTS for problem in _of_list(document, (key,), getattr(pack, key), (), pack)
-    ]
-    return listed(problems, name) if problems else pack
-
-
-def _of_lists(document: Document, written: RepositoryFile, base: Pack, pack: Pack) -> list[Problem]:
-    """What is wrong between the entries of a repository's file and of the pack that it extends."""
-    problems: list[Problem] = []
-    for key in LISTS:
-        own, added = getattr(written, key), getattr(written.also, key)
-        problems += _of_list(document, (key,), own or (), (), pack)
-        before = getattr(base, key) if own is None else own
-        problems += _of_list(document, ("also", key), added or (), before, pack)
-    return problems
-
-
-def _of_list(
-    document: Document, place: Location, entries: Sequence[Entry], before: Sequence[Entry], pack: Pack
-) -> list[Problem]:
-    """Entries that are there already, and registrations for runners that the pack does not have."""
-    problems: list[Problem] = []
-    seen = {key_of(entry) for entry in before}
-    for index, entry in enumerate(entries):
-        if key_of(entry) in seen:
-            at = (*place, index) if isinstance(entry, str) else (*place, index, _NAMED_BY[type(entry)])
-            problems.append(Problem(document.position(at), f"{key_of(entry)} is there twice"))
-        seen.add(key_of(entry))
-        for value, label in entry.labels.items() if isinstance(entry, RegistrationRule) else ():
-            if label not in pack.runners:
-                at = (*place, index, "labels", value)
-                message = f"{'.'.join(map(str, at))}: {_no_label(label, pack)}"
-                problems.append(Problem(document.position(at), message))
-    return problems
-
-
-def _no_label(label: str, pack: Pack) -> str:
-    return f"{label!r} is none of the labels in 'runners': {', '.join(dict.fromkeys(pack.runners))}"
-
-
-def _validated(model: type[M], document: Document, name: str) -> M | PackErrors:
     if not isinstance(document.data, dict):
         return listed(document.problems or [NO_MAPPING], name)
+    pack, wrong = _validated(Pack, document)
+    problems = _together(document, wrong, Written(document, _places(wrong)).in_pack())
+    return listed(problems, name) if problems or pack is None else pack
+
+
+def _validated(model: type[M], document: Document) -> tuple[M | None, list[ErrorDetails]]:
+    """The values, or what is wrong with each by itself."""
     try:
-        validated = model.model_validate_json(json.dumps(document.data))
+        return model.model_validate_json(json.dumps(document.data)), []
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        found = [_problem(document, detail) for detail in details if not _follows(detail, details)]
-        return listed(document.with_found(found), name)
-    return listed(document.problems, name) if document.problems else validated
+        return None, [detail for detail in details if not _follows(detail, details)]
+
+
+def _places(wrong: Iterable[ErrorDetails]) -> set[Location]:
+    return {detail["loc"] for detail in wrong}
+
+
+def _together(
+    document: Document, wrong: Iterable[ErrorDetails], between: Iterable[Problem]
+) -> Sequence[Problem]:
+    """All that is wrong: of what is found between values only what stands where no value is wrong."""
+    single = document.with_found(_problem(document, detail) for detail in wrong)
+    told = {problem.position for problem in single}
+    return [*single, *(problem for problem in between if problem.position not in told)]
 
 
 def _follows(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
@@ -143,12 +125,6 @@ def _follows(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
 
 def _problem(document: Document, detail: ErrorDetails) -> Problem:
     location = detail["loc"]
-    position = document.position(location)
-    message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] == "extra_forbidden":
-        message = "is no key of this file"
-        position = document.key_position(location)
-    elif detail["type"] == "missing":
-        message = "is missing"
-    path = ".".join(str(part) for part in location)
-    return Problem(position, f"{path}: {message}")
+    of_key = detail["type"] == "extra_forbidden"
+    position = document.key_position(location) if of_key else document.position(location)
+    return Problem(position, f"{'.'.join(map(str, location))}: {plain(detail)}")

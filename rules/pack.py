@@ -19,10 +19,12 @@ from rules.entries import (
     Jobs,
     Minutes,
     Name,
+    Prepare,
     Prints,
     Registrations,
     Runners,
     Strict,
+    TestKind,
     Tests,
 )
 from rules.patterns import compile_bound, compile_glob, compile_job_glob
@@ -55,6 +57,10 @@ class Pack(Strict):
     compare: Compare | None = None
     """module:function that prints the values and asserts the bound; the probe wraps it."""
     python_path: tuple[Folder, ...] = ()
+    prepare: Prepare = ()
+    """Commands that make a fresh tree ready, as lists of words; {python} and {tree} are replaced."""
+    test_kind: TestKind = "auto"
+    """What runs the tests; auto: a path alone is a script, a unittest.TestCase unittest, else pytest."""
     unfit_paths: Globs = ()
     """A pull request that changes one of these may be judged, but no bound is moved on its runs."""
     exact_gate: Gate = 1e-6

@@ -17,10 +17,12 @@ from rules.entries import (
     Label,
     Minutes,
     Name,
+    Prepare,
     Prints,
     Registrations,
     Runners,
     Strict,
+    TestKind,
     Tests,
 )
 from rules.pack import Pack, Registered
@@ -62,6 +64,8 @@ class RepositoryFile(Strict):
     bounds: Bounds | None = None
     compare: Compare | None = None
     python_path: tuple[Folder, ...] | None = None
+    prepare: Prepare | None = None
+    test_kind: TestKind | None = None
     unfit_paths: Globs | None = None
     exact_gate: Gate | None = None
     runners: Runners | None = None

@@ -7,8 +7,10 @@ unpacked, and an archive that breaks one rule is refused whole.
 from __future__ import annotations
 
 import io
+import os
 import re
 import struct
+import sys
 import tempfile
 import unicodedata
 import zipfile
@@ -17,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import IO, Final
 
 from bot.cli.inputs import InputError, opened
@@ -33,7 +36,10 @@ MAX_RATIO: Final = 500
 SMALL: Final = 8 << 20
 """An entry of at most this is never a bomb: deflate gives it in milliseconds."""
 
+LEAST_CUT: Final = 20
+"""Names of jobs are cut when they are long; one of fewer characters is no other's beginning by accident."""
 _HEAD: Final = 4096
+_GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
 _JOB: Final = re.compile(r"-?[0-9]{1,12}_(.+)\.txt")
 _STEP: Final = re.compile(r"([0-9]{1,9})_[^/]*\.txt")
@@ -66,9 +72,25 @@ class Log:
     @property
     def oddity(self) -> str | None:
         """Why this does not look like a log, judged by its first bytes once it was read."""
+        if self._head.startswith(_GZIP):
+            return "it is gzip; unpack it first"
         if self._head.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "it looks like UTF-16; save it as UTF-8 and scan it again"
         return "it holds zero bytes, so it is no text" if b"\0" in self._head else None
+
+
+def file_twice(paths: Sequence[str]) -> bool:
+    """Whether two of these paths lead to one file, however they are spelled."""
+    return len({_file(path) for path in paths}) < len(paths)
+
+
+def _file(path: str) -> object:
+    """What is the same for every path of a file; one that is not there is told of when it is read."""
+    try:
+        status = os.fstat(sys.stdin.fileno()) if path == "-" else Path(path).stat()
+    except (OSError, ValueError):
+        return path
+    return status.st_dev, status.st_ino
 
 
 def read_logs(path: str) -> Iterator[Log]:
@@ -173,13 +195,15 @@ def _quoted(entry: zipfile.ZipInfo) -> str:
 def job_logs(entries: Sequence[zipfile.ZipInfo]) -> dict[str, list[zipfile.ZipInfo]]:
     """The logs of an archive, each with the entries that make it up, in order.
 
-    GitHub puts `3_job.txt` beside a folder `job` that holds the same lines as `1_step.txt` and so on. A
-    folder without its file is one log, its steps joined; `system.txt` beside steps is no step. Any other
-    file is a log.
+    GitHub puts `3_job.txt` beside a folder `job` that holds the same lines as `1_step.txt` and so on; the
+    name of either may be cut. A folder without its file is one log, its steps joined; `system.txt` beside
+    steps is no step. Any other file is a log.
     """
     files = {entry.orig_filename: entry for entry in entries if not entry.is_dir()}
     top = _outer_folder(files)
-    whole = {job[1].strip() for name in files if (job := _JOB.fullmatch(name.removeprefix(top)))}
+    jobs = {job[1].strip() for name in files if (job := _JOB.fullmatch(name.removeprefix(top)))}
+    folders = {name.removeprefix(top).rpartition("/")[0].strip() for name in files}
+    whole = {folder for folder in folders if _has_file(folder, jobs, folders)}
     steps: dict[str, list[tuple[int, str]]] = {}
     others: list[str] = []
     for name in files:
@@ -197,6 +221,16 @@ def job_logs(entries: Sequence[zipfile.ZipInfo]) -> dict[str, list[zipfile.ZipIn
         if not (name.endswith("/system.txt") and name.removesuffix("system.txt") in steps)
     }
     return logs | {folder: [files[name] for _, name in sorted(found)] for folder, found in steps.items()}
+
+
+def _has_file(folder: str, jobs: set[str], folders: set[str]) -> bool:
+    """Whether a folder of steps belongs to the file of a job, by its name or by the cut one of the two."""
+    alone = jobs - folders
+    return folder in jobs or any(_is_cut(folder, job) or _is_cut(job, folder) for job in alone)
+
+
+def _is_cut(short: str, name: str) -> bool:
+    return len(short) >= LEAST_CUT and name.startswith(short)
 
 
 def _outer_folder(names: Iterable[str]) -> str:

@@ -7,12 +7,15 @@ import os
 import re
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from bot.cli.inputs import InputError
 from bot.cli.shared import named_pack
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as shells give it."""
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -38,13 +41,16 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 24 * 60),
     default=65.0,
     show_default=True,
-    help="Longest wait for a spent rate limit, in minutes; beyond it the harvest ends.",
+    help="Longest wait for spent rate limits in all, in minutes; beyond it the harvest ends.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the summary.")
 def harvest(
     repository: str, days: int, pack_name: str | None, database: str, api: str, max_wait: float, as_json: bool
 ) -> None:
     """Read the KL values of past CI jobs of the default branch. Call it again at any time: it goes on.
+
+    Runs count that a push or a schedule started. A red test is compared only with jobs that asked for the
+    same runner labels; where these name no type of machine, the logs must name the same GPU too.
 
     The token in KL_TRIAGE_GITHUB_TOKEN needs to read Actions and contents.
     """
@@ -65,6 +71,9 @@ def harvest(
         raise InputError(str(reason)) from None
     except (GithubException, RequestException) as error:
         raise InputError(_sentence(error, repository)) from None
+    except KeyboardInterrupt:
+        click.echo("Stopped. What was read is kept; the same command goes on from there.", err=True)
+        sys.exit(INTERRUPTED)
     stored = past.source.store.harvested(past.source.name)
     document = _document(past, days, stored, stopped)
     click.echo(json.dumps(document) if as_json else _summary(past, days, stored, stopped))

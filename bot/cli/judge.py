@@ -31,9 +31,10 @@ MAX_VALUES: Final = 2_000_000
 @click.option("--json", "as_json", is_flag=True)
 def scan(logs: tuple[str, ...], rules_name: str, as_json: bool) -> None:
     """Readings and failures in job logs: files, zips of a run's logs, `-` for standard input."""
+    from bot.cli.archives import file_twice
     from bot.report.scan import scan_document, scan_text
 
-    if len(set(logs)) < len(logs):
+    if file_twice(logs):
         raise inputs.InputError("a log is given twice; its values would count twice")
     found = _scan_all(logs, _rules(rules_name))
     if as_json:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-BRANCH_EVENTS: Final = ("push", "schedule", "workflow_dispatch")
-"""Events that run a branch's own code; a pull request's head may bear any name, `main` too."""
+BRANCH_EVENTS: Final = ("push", "schedule")
+"""Events that run a branch's own code. A pull request's head may bear any name, `main` too, and a run that is
+dispatched on `main` may check out the commit of a fork that its inputs name."""
 NOTHING_RAN: Final = frozenset({"skipped", "action_required", "startup_failure"})
 RERUN_PATH: Final = ".github/workflows/kl-rerun.yml"
 RERUN_TITLE: Final = re.compile(r"KL rerun ([A-Za-z0-9][A-Za-z0-9-]{0,79})")

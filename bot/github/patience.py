@@ -14,6 +14,8 @@ import requests
 from github import GithubException
 from github.Repository import Repository
 
+from bot.github.blobs import BlobUnreadable
+
 PAUSES_S: Final = (0.5, 2.0, 5.0)
 SECONDARY_WAIT: Final = timedelta(seconds=60)
 LONGEST_WAIT: Final = timedelta(hours=2)
@@ -44,6 +46,13 @@ def patiently(repo: Repository, read: Callable[[], T], *, reserve: float = 0.0) 
                 raise
             time.sleep(pause)
     return _once(read)
+
+
+def reason(error: Exception) -> str:
+    """Why a read failed, for a log: its kind or status alone, since texts of errors hold addresses."""
+    if isinstance(error, GithubException):
+        return f"GitHub answered with status {error.status}"
+    return str(error) if isinstance(error, BlobUnreadable) else type(error).__name__
 
 
 def requests_left(repo: Repository) -> int | None:

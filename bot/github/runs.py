@@ -62,20 +62,25 @@ class PastJob:
 def past_runs(repo: Repository, branch: str, since: datetime, until: datetime, ask: Ask) -> Iterator[PastRun]:
     """The ended runs of the branch's own code made within these times, newest first.
 
-    Left out: runs of forks, our own reruns, runs in which nothing ran.
+    Left out: runs of forks, dispatched ones, our own reruns, runs in which nothing ran.
     """
     streams = (_runs_of_event(repo, branch, event, since, until, ask) for event in BRANCH_EVENTS)
     return heapq.merge(*streams, key=lambda run: run.created_at, reverse=True)
 
 
 def attempt_jobs(repo: Repository, run_id: int, attempt: int) -> list[PastJob]:
-    """The jobs of one attempt of a run; none where GitHub does not have it."""
+    """The jobs of one attempt of a run. Raises UnknownObjectException where GitHub does not show it."""
     url = f"{repo.url}/actions/runs/{run_id}/attempts/{attempt}/jobs"
     listed = PaginatedList(WorkflowJob, repo.requester, url, {}, list_item="jobs")
+    return [_past_job(job, run_id, attempt) for job in islice(listed, MAX_JOBS)]
+
+
+def job_labels(repo: Repository, job_id: int) -> tuple[str, ...]:
+    """What a job asked of its runner; none where GitHub does not show it."""
     try:
-        return [_past_job(job, run_id, attempt) for job in islice(listed, MAX_JOBS)]
+        return tuple(repo.get_workflow_job(job_id).labels or ())
     except UnknownObjectException:
-        return []
+        return ()
 
 
 def _runs_of_event(

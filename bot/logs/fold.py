@@ -6,29 +6,42 @@ entry in the runner's list. Values, labels and banners tell which prints belong 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import replace
 
-from bot.logs.form import Crossing
+from bot.logs.banners import Namer
 from bot.logs.names import NO_NAME, TestName
 from bot.logs.result import Failure
-from bot.logs.section import Block, Report, Section
-from bot.logs.story import Story, by_banner, compatible, recap, stories_of
+from bot.logs.section import Report, Section
+from bot.logs.story import Story, recap, stories_of
+from bot.logs.tries import Told, told_blocks
 from bot.verdict.reading import Arm, Reading, Status
 
 
 def fold(section: Section, arm: Arm, host: str | None) -> tuple[list[Reading], list[Failure]]:
     """The readings of a section in the order they were printed, and its failures."""
     section.index_names()
-    stories = stories_of(section)
+    _drop_digest(section)
+    namer = Namer(section)
+    stories = stories_of(section, namer)
     others = [report for report in section.reports if not recap(section, stories, report)]
-    readings = _readings(section, stories, arm, host)
-    failures = [_bound_failure(section, story) for story in stories]
+    readings = _readings(section, stories, namer, arm, host)
+    failures = [_bound_failure(section, story) for story in stories if story.attempts]
     failures += [_other_failure(section, report) for report in others if report.finished]
     failures += _unlisted(section)
     failures += _rerun_and_passed(section, stories)
     return readings, failures
+
+
+def _drop_digest(section: Section) -> None:
+    """Once the tests have run, a line that repeats a crossing reports it; none crosses anything then."""
+    end = section.ran_at
+    if end is None:
+        return
+    told = {seen.crossing.statement for seen in section.sightings if seen.order < end}
+    told |= {report.crossing.statement for report in section.reports if report.crossing is not None}
+    section.sightings = [
+        seen for seen in section.sightings if seen.order < end or seen.crossing.statement not in told
+    ]
 
 
 def _test_id(section: Section, test: TestName) -> str | None:
@@ -36,9 +49,12 @@ def _test_id(section: Section, test: TestName) -> str | None:
 
 
 def _bound_failure(section: Section, story: Story) -> Failure:
-    """The last failed try speaks. Recovered only if the runner finished and did not list the test."""
+    """The last failed try speaks. Recovered only if the runner finished and did not list the test; a test
+    without a name may be any of those listed that failed otherwise on their last try."""
     crossing, recovered = story.last.crossing, section.ran and not story.red
-    passed = recovered and story.last.try_index is not None
+    if not story.name.known and any(report.retried and not report.crossing for report in section.reports):
+        recovered = False
+    another = story.awaits and (recovered or story.red)
     return Failure(
         kind="bound",
         test=_test_id(section, story.name),
@@ -47,7 +63,7 @@ def _bound_failure(section: Section, story: Story) -> Failure:
         value=crossing.value,
         threshold=crossing.threshold,
         fails_when=crossing.fails_when,
-        attempts=story.earlier + len(story.attempts) + passed,
+        attempts=story.earlier + max(story.last.number, story.failed) + another,
         recovered=recovered,
         message=crossing.message,
         rule=crossing.rule,
@@ -101,12 +117,16 @@ def _rerun_and_passed(section: Section, stories: list[Story]) -> list[Failure]:
     ]
 
 
-def _readings(section: Section, stories: list[Story], arm: Arm, host: str | None) -> list[Reading]:
+def _readings(
+    section: Section, stories: list[Story], namer: Namer, arm: Arm, host: str | None
+) -> list[Reading]:
     """Blocks first; then the tries whose block never came, from their message alone."""
-    measured = [(block.order, _block_reading(section, stories, block)) for block in section.blocks]
+    measured = [
+        (one.block.order, _block_reading(section, one)) for one in told_blocks(section, stories, namer)
+    ]
     for story in stories:
-        for number, attempt in enumerate(story.attempts, 1):
-            if not attempt.measured:
+        for attempt in story.attempts:
+            if attempt.block is None:
                 crossing = attempt.crossing
                 reading = Reading(
                     arm=arm,
@@ -116,68 +136,28 @@ def _readings(section: Section, stories: list[Story], arm: Arm, host: str | None
                     threshold=crossing.threshold,
                     label=crossing.label,
                     at=attempt.at,
-                    attempt=story.earlier + number,
+                    attempt=story.earlier + attempt.number,
                 )
                 measured.append((attempt.order, reading))
     measured.sort(key=lambda item: item[0])
     return [replace(reading, arm=arm, host=host) for _, reading in measured]
 
 
-def _block_reading(section: Section, stories: list[Story], block: Block) -> Reading:
-    test, number, crossing = _attribute(section, stories, block)
+def _block_reading(section: Section, told: Told) -> Reading:
+    block = told.block
     threshold, label = block.threshold, block.label
-    if crossing is not None:
+    if told.attempt is not None:
+        crossing = told.attempt.crossing
         threshold = crossing.threshold if threshold is None else threshold
         label = crossing.label if label is None else label
     return Reading(
         arm=Arm.TRIGGER,
-        test=test or NO_NAME,
+        test=_test_id(section, told.test) or NO_NAME,
         status=Status.OK,
         value=block.value,
         per_prompt=block.per_prompt,
         threshold=threshold,
         label=label,
         at=block.at,
-        attempt=number,
+        attempt=told.number,
     )
-
-
-def _attribute(
-    section: Section, stories: list[Story], block: Block
-) -> tuple[str | None, int, Crossing | None]:
-    """Test, attempt and the crossing that states the same value, if one does."""
-    paired = max(_pairs(stories, block), key=lambda pair: pair[0], default=None)
-    if paired is not None:
-        _, story, number = paired
-        attempt = story.attempts[number - 1]
-        attempt.measured = True
-        if attempt is story.last and attempt.try_index is not None:
-            story.next_try = story.earlier + number + 1
-        return _test_id(section, story.name), story.earlier + number, attempt.crossing
-    for story in stories:
-        if story.next_try is not None and not section.parallel and _follows(story, block):
-            number, story.next_try = story.next_try, None
-            return _test_id(section, story.name), number, None
-    number = block.try_number or 1 + section.reruns_of(block.banner)
-    return _test_id(section, by_banner(section, block)), number, None
-
-
-def _pairs(stories: list[Story], block: Block) -> Iterator[tuple[tuple[bool, bool], Story, int]]:
-    """Tries with the block's value, rated by agreement of banner and label. Equal zeros or nans prove nothing
-    alone."""
-    telling = math.isfinite(block.value) and block.value != 0
-    for story in stories:
-        for number, attempt in enumerate(story.attempts, 1):
-            if attempt.measured or repr(attempt.crossing.value) != repr(block.value):
-                continue
-            if block.try_number not in (None, story.earlier + number):
-                continue
-            banner = block.banner.known and block.banner.agrees(story.name)
-            label = block.label is not None and block.label == attempt.crossing.label
-            if telling or banner or label:
-                yield (banner, label), story, number
-
-
-def _follows(story: Story, block: Block) -> bool:
-    label = story.last.crossing.label
-    return compatible(block.banner, story.banner) and (block.label is None or block.label == label)

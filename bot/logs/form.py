@@ -80,6 +80,13 @@ class Crossing:
         """Two prints of one attempt agree on this. As text, so that nan equals nan."""
         return repr(self.value), self.label
 
+    @property
+    def statement(self) -> tuple[str, ...]:
+        """Two lines with the same one state the same."""
+        if self.value is None:
+            return (self.message,)
+        return repr(self.value), repr(self.threshold), str(self.label)
+
 
 def find_crossing(text: str, forms: Sequence[Form]) -> Crossing | None:
     """What the first form that matches says of `text`, the line in question and those that follow it.

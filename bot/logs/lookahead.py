@@ -12,8 +12,8 @@ from bot.logs.lines import Line
 
 _MARGIN: Final = re.compile(r"(?:E(?: {2,}|$))?\s*(?:\| |\+[-+]+ )?\s*")
 _BOUNDARY: Final = re.compile(
-    r"[.EFsx]*(?:Begin|End) \(\d+/\d+\):|\[CI Test Method\] |Ran \d+ tests? in |={3,}|-{20,}|-+ Captured "
-    r"|_+ .* _+$|(?:ERROR|FAIL): |Traceback \(most |retry\(\) failed|##\[error\]"
+    r"[.EFsx]*(?:Begin|End) \(\d+/\d+\)(?: BUNDLE .*)?:|\[CI Test Method\] |Ran \d+ tests? in |={3,}"
+    r"|-{20,}|-+ Captured |_+ .* _+$|(?:ERROR|FAIL): |Traceback \(most |retry\(\) failed|##\[error\]"
 )
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from bot.logs.budget import Budget
 from bot.logs.form import MAX_MESSAGE, Crossing, LogForms
 from bot.logs.job import PYTEST_FOOTER
 from bot.logs.lines import Line
 from bot.logs.names import UNKNOWN, TestName, node_id, pytest_header, unittest_head, unittest_header
 from bot.logs.paths import relative_path
 from bot.logs.prints import PrintReader
-from bot.logs.section import Report, Section, Sighting
+from bot.logs.section import Report, Retry, Section, Sighting
 
-MAX_EVENTS: Final = 5_000
-"""Blocks, crossings and listed failures kept of one log; more than this is no test log."""
-MAX_NUMBERS: Final = 1_000_000
-"""Per-prompt values kept of one log."""
 MAX_NODES: Final = 20_000
 """Tests that pytest may name on the lines of one session."""
 REPORT_LINES: Final = 2_000
@@ -24,6 +21,8 @@ REPORT_LINES: Final = 2_000
 AFTER_HEAD: Final = 3
 
 _RETRY: Final = re.compile(r"retry\(\) failed once \((\d{1,3})th try, (?:.*? Error: (.*))?")
+_OWN_RETRY: Final = re.compile(r"[.EFsx]*retry\(\) failed once")
+"""As the test's own process prints it; that of a server stamps its lines."""
 _RAN: Final = re.compile(r"Ran \d+ tests? in [\d.]+s$")
 _TITLE: Final = re.compile(
     r"=+ (FAILURES|ERRORS|PASSES|XFAILURES|XPASSES|(?:short|rerun) test summary info|warnings summary.*) =+$"
@@ -42,37 +41,20 @@ _LISTED: Final = re.compile(
 _STOPPED: Final = re.compile(r"!+ (?:[\w.]*Interrupted: )?stopping after \d+ failures? !+$")
 
 
-class Budget:
-    """What may be kept of one log, over all its files."""
-
-    def __init__(self) -> None:
-        self._events = self._numbers = 0
-        self.overflow = False
-
-    def spend(self, numbers: int = 0) -> bool:
-        self._events += 1
-        self._numbers += numbers
-        fits = self._events <= MAX_EVENTS and self._numbers <= MAX_NUMBERS
-        self.overflow = self.overflow or not fits
-        return fits
-
-
 class OutputReader:
     """Collects one `section`. Lines within a listed failure go to its report, others to the running test."""
 
     def __init__(self, forms: LogForms, budget: Budget) -> None:
         self.section = Section()
-        self._prints = PrintReader(forms.prints)
+        self._prints = PrintReader(forms.prints, budget)
         self.section.banners = self._prints.banners
         self._budget = budget
         self._report: Report | None = None
         self._part: str | None = None
         """The part of pytest's closing lists that is being read."""
         self._captured = False
-
-    @property
-    def overflow(self) -> bool:
-        return self._prints.overflow
+        self._docstring_of: TestName | None = None
+        """The test whose docstring stands on the next line."""
 
     def end_report(self) -> None:
         if self._report is not None:
@@ -99,7 +81,7 @@ class OutputReader:
         if title := _TITLE.match(text):
             return self._start_part(title[1])
         if _RAN.match(text) or PYTEST_FOOTER.match(text):
-            return self._end_run()
+            return self._end_run(order)
         if _CAPTURED.match(text) or (text == "Stdout:" and self._report is not None):
             return self._start_captured()
         if _STOPPED.match(text):
@@ -126,8 +108,9 @@ class OutputReader:
             self.section.ran = True
         return REPORT_LINES
 
-    def _end_run(self) -> int:
+    def _end_run(self, order: int) -> int:
         self.end_report()
+        self.section.ran_at = order
         self.section.ran = self._prints.banner_done = True
         self._part = None
         return AFTER_HEAD
@@ -159,6 +142,10 @@ class OutputReader:
     def _read_progress(self, line: Line, crossing: Crossing | None, order: int) -> int | None:
         """Lines that tell which test runs, and how it ended."""
         text = line.text
+        documented, self._docstring_of = self._docstring_of, None
+        if documented is not None and " ... " in text:
+            rest = text.rpartition(" ... ")[2]
+            return self._enter_head(documented, rest, line, crossing, order)
         if worker := _WORKER.match(text):
             self._goes_parallel()
             if node := node_id(worker[2].strip()):
@@ -224,12 +211,17 @@ class OutputReader:
             self._prints.enter(test, lags=not printed)
             if rest and printed:
                 self._read_running(Line(rest, line.at), crossing, order)
+            if rest is None:
+                self._docstring_of = test
+                return 1
         return 0
 
     def _read_running(self, line: Line, crossing: Crossing | None, order: int) -> None:
         retry, banner = _RETRY.search(line.text), self._prints.banner
         if retry and (crossing is None or crossing.value is None):
             self._note_retry(banner, int(retry[1]), retry[2] or "")
+            if banner.known and _OWN_RETRY.match(line.text) and self._budget.spend():
+                self.section.retries.append(Retry(order, banner, int(retry[1]) + 1))
         elif crossing is not None:
             if self._budget.spend():
                 index = int(retry[1]) if retry else None

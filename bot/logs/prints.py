@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from bot.logs.budget import Budget
 from bot.logs.form import MAX_LABEL, Print
 from bot.logs.lines import Line
 from bot.logs.names import UNKNOWN, TestName
@@ -21,8 +22,8 @@ _MARKS: Final = re.compile(r"[.EFsx]+")
 class PrintReader:
     """Follows one file's output; `read` gives a block when its value was printed, its bound follows later."""
 
-    def __init__(self, prints: Sequence[Print]) -> None:
-        self._prints = prints
+    def __init__(self, prints: Sequence[Print], budget: Budget) -> None:
+        self._prints, self._budget = prints, budget
         self.banner: TestName = UNKNOWN
         self.banner_done = False
         self.banners: set[TestName] = set()
@@ -33,7 +34,6 @@ class PrintReader:
         banners do not count."""
         self.lags = False
         self.try_number: int | None = None
-        self.overflow = False
         self.forget()
 
     def forget(self) -> None:
@@ -51,7 +51,7 @@ class PrintReader:
         if len(self.banners) < MAX_BANNERS:
             self.banners.add(test)
         elif test not in self.banners:
-            self.overflow = True
+            self._budget.overflow = True
 
     def read(self, line: Line, order: int) -> Block | None:
         if banner := _BANNER.search(line.text):

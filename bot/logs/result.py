@@ -40,7 +40,7 @@ class ScanResult:
     complete: bool
     job: Mapping[str, object] = field(default_factory=dict)
     censored: tuple[str, ...] = ()
-    """Files that stopped at their first red test: what came after it was not run."""
+    """Files that stopped at their first red test, and that no later process ran to the end."""
 
     def as_dict(self) -> dict[str, object]:
         readings = [{k: v for k, v in reading.as_record().items() if k != "arm"} for reading in self.readings]

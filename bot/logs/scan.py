@@ -8,32 +8,37 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import BinaryIO, Final
 
+from bot.logs.budget import Budget
 from bot.logs.fold import fold
 from bot.logs.form import Crossing, LogForms
 from bot.logs.job import Event, JobFacts
 from bot.logs.linear import BytesPattern, compile_bytes
 from bot.logs.lines import Line, LineReader
 from bot.logs.lookahead import Lookahead
-from bot.logs.names import NO_NAME
-from bot.logs.output import Budget, OutputReader
+from bot.logs.output import OutputReader
 from bot.logs.paths import relative_path
 from bot.logs.result import Failure, ScanResult
+from bot.logs.runs import Runs
+from bot.logs.section import Section
 from bot.verdict.reading import Arm, Reading
 
 _LITERALS: Final = (
     rb"\[CI Test Method\]|retry\(\) failed once|Begin \(\d|End \(\d|(?:ERROR|FAIL): \w+ \(|Ran \d+ tests? in"
-    rb"|FAILED|PASSED|RERUN|##\[error\]|##\[group\]Run |(?:_{3}|={3}) |\.py(?:::| [.FEsx])|\) \.\.\. |!!! "
-    rb"|bringing up nodes|\d workers? \[\d|Runner name: |Machine name: |Current runner version|Complete job "
+    rb"|FAILED|TIMEOUT: |PASSED|RERUN|##\[error\]|##\[group\]Run |(?:_{3}|={3}) "
+    rb"|\.py(?:::| [.FEsx])|\) \.\.\. |!!! |bringing up nodes|\d workers? \[\d|Runner name: |Machine name: "
+    rb"|Current runner version|Complete job "
     rb"|Cleaning up orphan|GPU \d+: |(?: (?:passed|failed|errors?|warnings?)| ran) in \d"
     rb"|(?m:(?:^|Z )(?:(?:[.EFsx]|\x1b\[[0-9;]*m)+|test\w* \([\w.<>]+\))\r?$)"
 )
-_BEGIN: Final = re.compile(r"[.EFsx]*Begin \(\d+/\d+\):(.*)")
-_END: Final = re.compile(r"[.EFsx]*End \(\d+/\d+\):")
+_BEGIN: Final = re.compile(r"[.EFsx]*Begin \(\d+/\d+\)( BUNDLE .*)?:(.*)")
+_END: Final = re.compile(r"[.EFsx]*End \(\d+/\d+\)(?: BUNDLE .*)?:")
 _COMMAND: Final = re.compile(
-    r"\s*(?:\S*/)?python[\d.]*(?: -\w)* (?:(?:pytest|unittest) )?(?:-\S+ )*(\S(?:.{0,400}?\S)?\.py)\b"
+    r"\s*(?:\S*/)?python[\d.]*(?: -\w)* (?:(?:pytest|unittest) )?(?:-\S+ )*(\S(?:.{0,400}?\S)?\.py)\b(.*)"
 )
 _FAILFAST: Final = re.compile(r"(?:^| )(?:-f|--failfast|-x|--exitfirst|--maxfail[= ]1)(?: |$)")
-_FILE_FAILED: Final = re.compile(r"\S+ FAILED: (\S.{0,400}?\.py) (returned exit code -?\d+)")
+_FILE_FAILED: Final = re.compile(
+    r"\S+ (?:FAILED|TIMEOUT): (\S.{0,400}?\.py) (returned exit code -?\d+|after \d+ seconds)"
+)
 _SESSION: Final = re.compile(r"=+ test session starts =+$")
 
 
@@ -73,13 +78,17 @@ class _Scanner:
         self._readings: list[Reading] = []
         self._failures: list[Failure] = []
         self._censored: dict[str, None] = {}
+        self._runs = Runs()
+        self._told: set[tuple[str, ...]] = set()
+        """What the crossings of the job's test processes stated."""
         self._cut = False
         """The job ended, or another log began, while a file was running."""
         self._order = self._job_from = 0
         self._open()
 
-    def _open(self, begun: bool = False) -> None:
+    def _open(self, begun: bool = False, bundle: bool = False) -> None:
         self._output, self._begun = OutputReader(self._forms, self.budget), begun
+        self._bundle = bundle
 
     def result(self, started: str | None, finished: str | None) -> ScanResult:
         self._close(process_ended=False)
@@ -106,13 +115,14 @@ class _Scanner:
         text, section = line.text, self._output.section
         if begin := _BEGIN.match(text):
             self._close(process_ended=True)
-            self._open(begun=True)
+            self.budget.open_file()
+            self._open(begun=True, bundle=begin[1] is not None)
             self._job.begun = True
-            return 0 if self._find_path(begin[1]) else 3
+            return 0 if self._find_path(begin[2]) else 3
         if self._begun and section.path is None and self._find_path(text):
             return 0
         if _END.match(text):
-            self._close(process_ended=True)
+            self._close(process_ended=True, at_end=self._begun)
             return 0
         if failed := _FILE_FAILED.match(text):
             self._file_failed(relative_path(failed[1]), failed[2])
@@ -124,25 +134,31 @@ class _Scanner:
         return self._output.read(line, crossing, self._order, attention)
 
     def _find_path(self, text: str) -> bool:
-        command = _COMMAND.match(text)
+        """Reads a command; one that runs a bundle of files has no path."""
+        section, command = self._output.section, None if self._bundle else _COMMAND.match(text)
+        if command or self._bundle:
+            section.failfast = section.failfast or _FAILFAST.search(text) is not None
         if command:
-            self._output.section.path = relative_path(command[1])
-            self._output.section.failfast = _FAILFAST.search(text) is not None
+            section.path = relative_path(command[1])
+            section.selected = tuple(word for word in command[2].split() if not word.startswith("-"))
         return command is not None
 
-    def _close(self, *, process_ended: bool) -> None:
+    def _close(self, *, process_ended: bool, at_end: bool = False) -> None:
         """Concludes the open section. Where the log ends within a listed failure, its kind stays unknown."""
         if process_ended:
             self._output.end_report()
-        self.budget.overflow = self.budget.overflow or self._output.overflow
         section = self._output.section
+        self._drop_repeats(section)
         readings, failures = fold(section, self._arm, self._job.host)
-        self._readings += readings
-        self._failures += failures
-        if section.failfast and section.ran:
-            red = [failure for failure in failures if not failure.recovered]
-            self._censored |= dict.fromkeys(failure.file or NO_NAME for failure in red)
+        self._readings += self._runs.add(section, readings, failures, unfinished=at_end and not section.ran)
         self._open()
+
+    def _drop_repeats(self, section: Section) -> None:
+        """Outside any test process, a crossing that was told before is a report of it."""
+        if not (self._begun or section.banners or section.reports or section.blocks):
+            section.sightings = [s for s in section.sightings if s.crossing.statement not in self._told]
+        self._told |= {seen.crossing.statement for seen in section.sightings}
+        self._told |= {report.crossing.statement for report in section.reports if report.crossing}
 
     @property
     def _running(self) -> bool:
@@ -157,7 +173,12 @@ class _Scanner:
         self._job.restart()
 
     def _end_job(self) -> None:
-        """What the job says of its machine holds for all its readings."""
+        """What the job says of its machine holds for all its readings, and its last runs of a file for the
+        earlier ones."""
+        failures, censored = self._runs.settle()
+        self._failures += failures
+        self._censored |= dict.fromkeys(censored)
+        self._runs, self._told = Runs(), set()
         gpu = self._job.gpu
         if gpu is not None:
             of_job = self._readings[self._job_from :]
@@ -175,10 +196,10 @@ class _Scanner:
         self._close(process_ended=True)
         if begun and self._job.exit_code:
             self._file_failed(path, f"the process ended with exit code {self._job.exit_code}")
+        self._runs.exited_red = self._runs.exited_red or bool(self._job.exit_code)
 
     def _file_failed(self, path: str | None, message: str) -> None:
         if self._begun and self._output.section.path == path:
             self._close(process_ended=True)
-        told = any(failure.file == path and not failure.recovered for failure in self._failures)
-        if not told and self.budget.spend():
-            self._failures.append(Failure("other", path, path, message=message))
+        if not self._runs.is_red(path) and self.budget.spend():
+            self._runs.fail(path, message)

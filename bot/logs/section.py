@@ -36,6 +36,11 @@ class Block:
     """stdout may lag behind the banner, which is then only the last test that began."""
     threshold: float | None = None
 
+    @property
+    def trusted(self) -> bool:
+        """The test named by the banner was running when this was printed."""
+        return self.banner.known and not self.banner_done and not self.lags
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -47,6 +52,15 @@ class Sighting:
     banner: TestName
     at: str | None
     try_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A test's try, `number` from 1, failed for a reason that is no crossing, and was followed by another."""
+
+    order: int
+    banner: TestName
+    number: int
 
 
 @dataclass(slots=True)
@@ -112,6 +126,7 @@ class Section:
     path: str | None = None
     blocks: list[Block] = field(default_factory=list)
     sightings: list[Sighting] = field(default_factory=list)
+    retries: list[Retry] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     banners: set[TestName] = field(default_factory=set)
     nodes: set[TestName] = field(default_factory=set)
@@ -119,7 +134,7 @@ class Section:
     files: set[str] = field(default_factory=set)
     """Files that pytest's progress lines name; two are enough to know that there is more than one."""
     other_retries: Counter[TestName] = field(default_factory=Counter)
-    """Retry lines without a crossing, by the banner they stand under."""
+    """Lines of retries without a crossing, whoever retried, by the banner they stand under."""
     nameless_retries: dict[str, int] = field(default_factory=dict)
     """The same where no banner came before them: how often, by the error they state."""
     reruns: Counter[TestName] = field(default_factory=Counter)
@@ -134,21 +149,28 @@ class Section:
     """The process ended with an exit code other than 0."""
     ran: bool = False
     """The runner's own count ('Ran 4 tests') was seen, so every red test has been listed."""
+    ran_at: int | None = None
+    """The place of that count in the log."""
+    selected: tuple[str, ...] = ()
+    """What the command names beside the file: the tests to run."""
 
     _paths: dict[tuple[str | None, str | None], set[str]] = field(default_factory=dict)
     _reruns: Counter[tuple[str | None, str | None]] = field(default_factory=Counter)
+    _retries: Counter[tuple[str | None, str | None]] = field(default_factory=Counter)
 
     @property
     def empty(self) -> bool:
         return not (self.blocks or self.sightings or self.reports or self.banners or self.nodes)
 
     def index_names(self) -> None:
-        """Makes `path_of` and `reruns_of` know the names seen; call it once the section is whole."""
+        """Makes the methods below know the names seen; call it once the section is whole."""
         for name in self.banners | self.nodes:
             if name.path is not None:
                 self._paths.setdefault(name.key, set()).add(name.path)
         for name, count in self.reruns.items():
             self._reruns[name.key] = max(self._reruns[name.key], count)
+        for name, count in self.other_retries.items():
+            self._retries[name.key] = max(self._retries[name.key], count)
 
     def path_of(self, test: TestName) -> str | None:
         """The section's file; else the one that the test's name or its progress line tells; else the only one
@@ -161,7 +183,7 @@ class Section:
         if not report.retried:
             return 0
         by_error = (n for error, n in self.nameless_retries.items() if report.message.endswith(error))
-        return self.other_retries[report.test] or max(by_error, default=0)
+        return self._retries[report.test.key] or max(by_error, default=0)
 
     def reruns_of(self, test: TestName) -> int:
         return self.reruns[test] if test.path is not None else self._reruns[test.key]

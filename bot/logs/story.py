@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.logs.banners import Namer
 from bot.logs.form import Crossing
-from bot.logs.names import UNKNOWN, TestName
-from bot.logs.section import Block, Report, Section, Sighting
+from bot.logs.names import TestName
+from bot.logs.section import Block, Report, Retry, Section, Sighting
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One try that crossed its bound. `try_index` (from 0) is known once its retry line was seen."""
+    """One try that crossed its bound; `number` counts the tries from 1."""
 
+    number: int
     crossing: Crossing
     order: int
     at: str | None
-    try_index: int | None = None
+    retried: bool = False
+    """The line of its retry was seen."""
     traced: bool = False
     retry_first: bool = False
-    measured: bool = False
+    block: Block | None = None
+    """What it printed before its bound was asserted."""
 
 
 @dataclass(slots=True)
@@ -29,11 +33,14 @@ class Story:
 
     banner: TestName
     attempts: list[Attempt] = field(default_factory=list)
+    """The tries that crossed; none where all that failed did so for other reasons."""
+    retries: dict[int, int] = field(default_factory=dict)
+    """Tries that were followed by another, and where in the log their retry lines stand."""
     test: TestName | None = None
     red: bool = False
     earlier: int = 0
-    next_try: int | None = None
-    """The try that may follow the last failed one, while its values have not been met."""
+    failed: int = 0
+    """The last try known to have been followed by another."""
 
     @property
     def last(self) -> Attempt:
@@ -43,6 +50,28 @@ class Story:
     def name(self) -> TestName:
         return self.test or self.banner
 
+    @property
+    def awaits(self) -> bool:
+        """Another try followed all those seen to fail."""
+        return self.failed > 0 and (not self.attempts or self.last.number <= self.failed)
+
+    @property
+    def order(self) -> int:
+        return min([*self.retries.values(), *(attempt.order for attempt in self.attempts)])
+
+    def add(self, seen: Sighting) -> None:
+        number = self.failed + 1 if seen.try_index is None else seen.try_index + 1
+        attempt = Attempt(number, seen.crossing, seen.order, seen.at)
+        attempt.traced = seen.try_index is None
+        attempt.retry_first = attempt.retried = not attempt.traced
+        self.attempts.append(attempt)
+        if attempt.retried:
+            self.retry(number, seen.order)
+
+    def retry(self, number: int, order: int) -> None:
+        self.retries[number] = order
+        self.failed = max(self.failed, number)
+
     def label_with(self, label: str | None) -> None:
         """A subtest's label, where the message has none."""
         for attempt in self.attempts:
@@ -50,72 +79,99 @@ class Story:
                 attempt.crossing = replace(attempt.crossing, label=label)
 
 
-def stories_of(section: Section) -> list[Story]:
+def stories_of(section: Section, namer: Namer) -> list[Story]:
     """The tries seen while the tests ran, each with its test's name where a banner or a print tells it."""
-    stories = _stories([seen for seen in section.sightings if seen.crossing.value is not None])
-    _name_by_prints(section, stories)
-    return stories
-
-
-def _stories(sightings: list[Sighting]) -> list[Story]:
     stories: list[Story] = []
-    for seen in sightings:
-        last = stories[-1].last if stories and stories[-1].banner == seen.banner else None
-        same = last is not None and last.crossing.key == seen.crossing.key
-        if last is not None and same and _belongs(last, seen):
-            last.traced = True
-            last.try_index = last.try_index if seen.try_index is None else seen.try_index
-            if last.try_index == 0 and len(stories[-1].attempts) > 1:
-                stories.append(Story(seen.banner, [stories[-1].attempts.pop()]))
-            continue
-        attempt = Attempt(seen.crossing, seen.order, seen.at, seen.try_index)
-        attempt.traced = attempt.try_index is None
-        attempt.retry_first = not attempt.traced
-        if last is not None and last.try_index is not None and seen.try_index != 0:
-            stories[-1].attempts.append(attempt)
+    events: list[Sighting | Retry] = [s for s in section.sightings if s.crossing.value is not None]
+    for event in sorted([*events, *section.retries], key=lambda event: event.order):
+        story = stories[-1] if stories and stories[-1].banner == event.banner else None
+        if isinstance(event, Retry):
+            _retry(stories, story, event)
         else:
-            stories.append(Story(seen.banner, [attempt]))
+            _see(stories, story, event)
+    _name_by_prints(section, stories, namer)
     return stories
+
+
+def _retry(stories: list[Story], story: Story | None, event: Retry) -> None:
+    if story is None or (story.attempts and event.number <= story.failed):
+        story = Story(event.banner)
+        stories.append(story)
+    story.retry(event.number, event.order)
+    if story.attempts and story.last.number == event.number:
+        story.last.retried = True
+
+
+def _see(stories: list[Story], story: Story | None, seen: Sighting) -> None:
+    last = story.last if story is not None and story.attempts else None
+    if story is not None and last is not None and _belongs(last, seen):
+        last.traced = True
+        if seen.try_index is not None:
+            if seen.try_index == 0 and last.number > 1:
+                story.attempts.pop()
+                story = Story(seen.banner, [last])
+                stories.append(story)
+            last.number, last.retried = seen.try_index + 1, True
+            story.retry(last.number, seen.order)
+        return
+    if story is None or not story.awaits or seen.try_index == 0:
+        story = Story(seen.banner)
+        stories.append(story)
+    story.add(seen)
 
 
 def _belongs(last: Attempt, seen: Sighting) -> bool:
-    """Whether a sighting of equal value is another print of the same try. Frozen code prints equal values on
-    every try, so a traceback after 'traceback, retry line' is the next try; after 'retry line' it is not."""
+    """Whether a sighting is another print of the same try. Frozen code prints equal values on every try, so a
+    traceback after 'traceback, retry line' is the next try; after 'retry line' it is not."""
+    if last.crossing.key != seen.crossing.key:
+        return False
     if seen.try_index is not None:
-        return last.try_index is None
-    return last.try_index is None or (last.retry_first and not last.traced)
+        return not last.retried
+    return not last.retried or (last.retry_first and not last.traced)
 
 
 def recap(section: Section, stories: list[Story], report: Report) -> bool:
-    """Joins a listed failure to the tries seen before; False if it is not about a bound."""
+    """Joins a listed failure to the tries seen before; False if it is one of its own, not about a bound."""
     waiting = [story for story in stories if not story.red and compatible(story.banner, report.test)]
     if report.crossing is None or report.crossing.value is None:
-        same = [story for story in waiting if story.banner.agrees(report.test)]
-        for story in same:
-            story.red, story.test = True, report.test
-        return report.crossing is not None and any(story.last.try_index is None for story in same)
-    attempt = Attempt(report.crossing, report.order, report.at)
-    final = [s for s in waiting if s.last.try_index is None and s.last.crossing.key == report.crossing.key]
-    retried = [s for s in waiting if s.last.try_index is not None]
+        return _recap_other(section, waiting, report)
+    crossed = [story for story in waiting if story.attempts]
+    final = [s for s in crossed if not s.awaits and s.last.crossing.key == report.crossing.key]
+    retried = [s for s in crossed if s.awaits]
     retried = [s for s in retried if s.last.crossing.label == report.crossing.label] or retried
+    retried = retried or [s for s in waiting if not s.attempts and s.banner.agrees(report.test)]
     if final:
         story = final[0]
-    elif retried:
-        story = retried[0]
-        story.attempts.append(attempt)
     else:
-        story = Story(report.test, [attempt])
-        stories.append(story)
+        story = retried[0] if retried else Story(report.test)
+        if not retried:
+            stories.append(story)
+        story.attempts.append(Attempt(story.failed + 1, report.crossing, report.order, report.at))
     story.red, story.test, story.earlier = True, report.test, section.reruns_of(report.test)
     story.label_with(report.label)
     return True
+
+
+def _recap_other(section: Section, waiting: list[Story], report: Report) -> bool:
+    """A test that crossed its bound and then, on its last try, failed for another reason is one failure: the
+    bound was crossed, and no try showed that it holds. Without banners the first try is known by the line of
+    its retry: if no other one is left, it is the test's."""
+    same = [story for story in waiting if story.banner.known and story.banner.agrees(report.test)]
+    nameless = [story for story in waiting if not story.banner.known and story.awaits]
+    if not same and report.retried and len(nameless) == 1 and not section.retries_of(report):
+        same = nameless
+    for story in same:
+        story.red, story.test = True, report.test
+    crossed = [story for story in same if story.attempts]
+    traced = report.crossing is not None and any(not story.last.retried for story in crossed)
+    return traced or any(story.awaits for story in crossed)
 
 
 def compatible(banner: TestName, test: TestName) -> bool:
     return not (banner.known and test.known) or banner.agrees(test)
 
 
-def _name_by_prints(section: Section, stories: Sequence[Story]) -> None:
+def _name_by_prints(section: Section, stories: Sequence[Story], namer: Namer) -> None:
     """A banner may come later than the traceback; the block of equal value and label stands under it."""
     nameless = [story for story in stories if not story.banner.known]
     wanted = {attempt.crossing.key for story in nameless for attempt in story.attempts}
@@ -123,27 +179,8 @@ def _name_by_prints(section: Section, stories: Sequence[Story]) -> None:
     for block in section.blocks:
         key = repr(block.value), block.label
         if key in wanted and not block.banner_done:
-            names.setdefault(key, set()).add(by_banner(section, block))
+            names.setdefault(key, set()).add(namer.name(block))
     for story in nameless:
         told = {name for attempt in story.attempts for name in names.get(attempt.crossing.key, ())}
         if len(told) == 1:
             story.banner = told.pop()
-
-
-def by_banner(section: Section, block: Block) -> TestName:
-    """Banners flush what was printed before them, so a block belongs to the last one, unless its label names
-    another method of the file, or the method was over and no label ties the block to it. Where stdout lags,
-    the last banner proves only the class, and only if there is one."""
-    banner = block.banner
-    if not banner.known or _tied(block.label, banner.method):
-        return banner
-    named = {test for test in section.banners if _tied(block.label, test.method)}
-    if len(named) == 1:
-        return named.pop()
-    if block.lags and len({test.cls for test in section.banners}) > 1:
-        return UNKNOWN
-    return replace(banner, method=None) if named or block.banner_done or block.lags else banner
-
-
-def _tied(label: str | None, method: str | None) -> bool:
-    return bool(label and method) and (str(label) in str(method) or str(method) in str(label))

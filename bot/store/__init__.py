@@ -2,10 +2,11 @@
 
 from bot.store.database import open_database, sqlite_file
 from bot.store.store import Store
-from bot.store.tables import Bump, Decision, Delivery, HarvestedJob, Investigation, Rerun
+from bot.store.tables import Bump, BumpOutcome, Decision, Delivery, HarvestedJob, Investigation, Rerun
 
 __all__ = [
     "Bump",
+    "BumpOutcome",
     "Decision",
     "Delivery",
     "HarvestedJob",

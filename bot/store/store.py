@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from bot.store.history import HistoryStore
-from bot.store.tables import Bump, Decision, Investigation, Rerun, StoredReading, utcnow
+from bot.store.tables import Bump, BumpOutcome, Decision, Investigation, Rerun, StoredReading, utcnow
 
 Json = Mapping[str, Any]
 
@@ -172,6 +172,22 @@ class Store(HistoryStore):
             )
             if session.scalar(same) is None:
                 session.add(bump)
+
+    def settle_bump(self, repo: str, pull: int, state: str, at: datetime) -> None:
+        """What became of a pull request of ours, as last seen."""
+        with self._session.begin() as session:
+            session.merge(BumpOutcome(repo=repo, pull=pull, state=state, at=at))
+
+    def outcomes(self, repo: str) -> dict[int, BumpOutcome]:
+        """By the number of the pull request."""
+        with self._session() as session:
+            mine = select(BumpOutcome).where(BumpOutcome.repo == repo)
+            return {found.pull: found for found in session.scalars(mine)}
+
+    def ledger(self) -> Sequence[Bump]:
+        """Every bump of every repository, oldest first."""
+        with self._session() as session:
+            return session.scalars(select(Bump).order_by(Bump.proposed_at, Bump.id)).all()
 
     def bumps(self, repo: str, site_key: str) -> Sequence[Bump]:
         """The ledger of a site, oldest first."""

@@ -110,7 +110,7 @@ class Decision(Base):
 
 
 class Bump(Base):
-    """The ledger: every bump this bot proposed, and what became of it."""
+    """The ledger: every bump this bot proposed."""
 
     __tablename__ = "ledger"
     __table_args__ = (UniqueConstraint("repo", "site_key", "new", "pull"),)
@@ -125,24 +125,40 @@ class Bump(Base):
     evidence: Mapped[str]
     proposed_at: Mapped[datetime] = mapped_column(default=utcnow)
     expires_at: Mapped[datetime]
+    """From then on the comment beside the bound asks for another look at it."""
+
+
+class BumpOutcome(Base):
+    """What became of a bump's pull request; looked up on GitHub when the next one is considered."""
+
+    __tablename__ = "bump_outcomes"
+
+    repo: Mapped[str] = mapped_column(primary_key=True)
+    pull: Mapped[int] = mapped_column(primary_key=True)
+    state: Mapped[str]
+    """open | merged | closed (a person declined it)"""
+    at: Mapped[datetime]
 
 
 class HarvestedRun(Base):
     """One attempt of a past run; `done` when each of its jobs is settled, so that it is not listed again."""
 
-    __tablename__ = "harvested_runs"
+    __tablename__ = "past_runs"
 
     repo: Mapped[str] = mapped_column(primary_key=True)
     run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     attempt: Mapped[int] = mapped_column(primary_key=True)
     state: Mapped[str]
     """done | open"""
+    reader: Mapped[str]
+    """Digest of the pack and the reader that settled its jobs; for another one it is open."""
 
 
 class HarvestedJob(Base):
     """A job of a past run of the default branch. `repo` is in lower case here and below."""
 
-    __tablename__ = "harvested_jobs"
+    __tablename__ = "past_jobs"
+    __table_args__ = (Index("jobs_of_a_run", "repo", "run_id"),)
 
     repo: Mapped[str] = mapped_column(primary_key=True)
     job_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
@@ -160,13 +176,15 @@ class HarvestedJob(Base):
     complete: Mapped[bool] = mapped_column(default=True)
     """The log was seen to its end."""
     readings: Mapped[int] = mapped_column(default=0)
+    reader: Mapped[str]
+    """Digest of the pack and the reader that it was last read with; another one asks for it again."""
 
 
 class HistoryReading(Base):
     """A reading of a past run as its JSON record (arm `history`)."""
 
-    __tablename__ = "history_readings"
-    __table_args__ = (Index("history_of_a_test", "repo", "test", "at"),)
+    __tablename__ = "past_readings"
+    __table_args__ = (Index("past_of_a_test", "repo", "test", "at"),)
 
     repo: Mapped[str] = mapped_column(primary_key=True)
     job_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
@@ -175,7 +193,8 @@ class HistoryReading(Base):
     """path::Class.method, the path as it is in the tree."""
     label: Mapped[str | None]
     runner_labels: Mapped[str]
-    """In lower case, each between line ends: a whole label is found by LIKE."""
+    """All that the job asked for: sorted, in lower case, each between line ends, so that a whole label is
+    found by LIKE."""
     at: Mapped[datetime]
     """When its job started: the order of past runs."""
     record: Mapped[dict[str, Any]]

@@ -1,10 +1,13 @@
 """Harvest: what past runs of the default branch measured, kept as readings of the arm `history`.
 
-The steps shared by the durable workflow (bot/triage/story.py) and by `kl-triage harvest`. Each may run twice.
+Runs count that a push or a schedule started; a red test is compared only with jobs of the same runner labels
+and, where these name no type of machine, of the same GPU (bot/triage/history.py). The steps are shared by the
+durable workflow (bot/triage/story.py) and by `kl-triage harvest`. Each may run twice.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Sequence
@@ -18,9 +21,9 @@ import requests
 from github import GithubException
 from github.Repository import Repository
 
-from bot.github import reads
+from bot.github.blobs import job_log
 from bot.github.events import NOTHING_RAN
-from bot.github.patience import RateLimited, patiently
+from bot.github.patience import RateLimited, patiently, reason
 from bot.github.runs import PastJob, attempt_jobs
 from bot.logs import ScanResult, scan
 from bot.store import HarvestedJob, Store
@@ -33,10 +36,13 @@ log = logging.getLogger(__name__)
 
 LOG_LAG: Final = timedelta(hours=1)
 """A log that is not there this soon after its job may still come."""
+READER: Final = 1
+"""Version of what bot.logs makes of a log; another one reads past jobs again."""
 
 
 class JobState(StrEnum):
-    """How the reading of one job ended; only `unreadable` is tried again."""
+    """How the reading of one job ended. `unreadable` is tried again; but for `expired`, the others too when
+    another pack or reader would read the job."""
 
     STORED = "stored"
     NOTHING = "nothing"
@@ -55,6 +61,12 @@ class Source:
     store: Store
     reserve: float = 0.0
 
+    @property
+    def reader(self) -> str:
+        """Digest of all that decides what is read out of a job."""
+        decides = self.pack.model_dump_json(include={"tests", "jobs", "forms", "prints"})
+        return hashlib.sha256(f"{READER}\n{decides}".encode()).hexdigest()[:16]
+
 
 @dataclass(frozen=True, slots=True)
 class JobDone:
@@ -68,19 +80,23 @@ class JobDone:
 def jobs_to_read(source: Source, run_id: int, attempt: int) -> tuple[list[PastJob], bool]:
     """Ended jobs of one attempt that may hold KL tests and are not settled; True if others still run.
 
-    Jobs that hold none are settled here. A job that was carried over from an earlier attempt keeps its id.
-    Raises RateLimited, and GithubException or requests.RequestException after a few tries.
+    Jobs that hold none are settled here. A job that was carried over from another attempt may have an id of
+    its own there: it is known by its name, its start and its runner. Raises RateLimited, and GithubException
+    (404: GitHub does not show the attempt) or requests.RequestException after a few tries.
     """
     listed = patiently(
         source.repo, lambda: attempt_jobs(source.repo, run_id, attempt), reserve=source.reserve
     )
-    settled = source.store.settled_jobs(source.name, [job.job_id for job in listed])
+    settled = source.store.settled_jobs(source.name, [job.job_id for job in listed], source.reader)
+    elsewhere = source.store.jobs_of_other_attempts(source.name, run_id, attempt, source.reader)
     wanted, running = [], False
     for job in listed:
         if job.job_id in settled:
             continue
         if job.conclusion is None:
             running = True
+        elif (job.name, datetime.fromisoformat(job.started_at), job.runner) in elsewhere:
+            continue
         elif job.conclusion in NOTHING_RAN or not source.pack.is_job(job.name):
             _store(source, job, JobDone(JobState.SKIPPED), [])
         else:
@@ -103,7 +119,7 @@ def read_job(source: Source, job: PastJob, pauses: Sequence[float] = ()) -> JobD
     except RateLimited:
         raise
     except (GithubException, requests.RequestException) as error:
-        log.warning("the log of job %d of %s cannot be read: %s", job.job_id, source.name, error)
+        log.warning("the log of job %d of %s could not be read: %s", job.job_id, source.name, reason(error))
         done = JobDone(JobState.UNREADABLE)
     except Exception:  # one log that breaks its reader must not end the harvest of all others
         log.exception("the log of job %d of %s breaks its reader", job.job_id, source.name)
@@ -122,9 +138,9 @@ def read_job(source: Source, job: PastJob, pauses: Sequence[float] = ()) -> JobD
 
 def close_run(source: Source, run_id: int, attempt: int, jobs: Sequence[PastJob], *, running: bool) -> None:
     """`jobs` are those that were to be read; a run with one unsettled is listed again by the next harvest."""
-    settled = source.store.settled_jobs(source.name, [job.job_id for job in jobs])
+    settled = source.store.settled_jobs(source.name, [job.job_id for job in jobs], source.reader)
     done = not running and len(settled) == len({job.job_id for job in jobs})
-    source.store.close_run(source.name, run_id, attempt, done=done)
+    source.store.close_run(source.name, run_id, attempt, source.reader, done=done)
 
 
 def history_readings(scanned: ScanResult, job: PastJob, pack: Pack) -> list[Reading]:
@@ -161,7 +177,7 @@ def _scanned(source: Source, job: PastJob) -> tuple[ScanResult, bool] | None:
     """What the log says and whether it was seen to its end; None when GitHub has no log of the job."""
 
     def read() -> tuple[ScanResult, bool] | None:
-        with reads.job_log(source.repo, job.job_id) as stream:
+        with job_log(source.repo, job.job_id) as stream:
             if stream is None:
                 return None
             result = scan(stream, source.pack.scan_forms, arm=Arm.HISTORY)
@@ -191,6 +207,7 @@ def _store(source: Source, job: PastJob, done: JobDone, readings: Sequence[Readi
         state=str(done.state),
         complete=done.complete,
         readings=done.readings,
+        reader=source.reader,
     )
     records: list[dict[str, Any]] = [reading.as_record() for reading in readings]
     source.store.add_job(row, records)

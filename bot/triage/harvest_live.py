@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from github import UnknownObjectException
 from github.Repository import Repository
 
 from bot.github import reads
@@ -26,8 +27,8 @@ LOG_PAUSES_S: Final = (5.0, 10.0, 20.0)
 
 
 def jobs_to_read(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
-    """{"config": the settings in force, "jobs", "running"}; {} where the bot is not set up or switched off;
-    {"wait_s"} when the rate limit is spent."""
+    """{"config": the settings in force, "jobs", "running"}; {"wait_s"} when the rate limit is spent; {} where
+    the bot is not set up or switched off, or GitHub does not show the run: `kl-triage harvest` asks again."""
 
     def read() -> dict[str, Any]:
         repo = _repository(svc, event)
@@ -36,7 +37,11 @@ def jobs_to_read(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(settings, Refusal) or settings[0].mode == "off":
             return {}
         source = _source(svc, event, settings[1])
-        jobs, running = harvest.jobs_to_read(source, event["run_id"], event["attempt"])
+        try:
+            jobs, running = harvest.jobs_to_read(source, event["run_id"], event["attempt"])
+        except UnknownObjectException:
+            log.warning("GitHub does not show the jobs of run %d of %s", event["run_id"], event["repo"])
+            return {}
         return {"config": settings[1], "jobs": [job.as_dict() for job in jobs], "running": running}
 
     return _or_wait(read)

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
 import requests
-from github import GithubException
+from github import GithubException, UnknownObjectException
 
-from bot.github.patience import RateLimited, patiently
+from bot.github.patience import RateLimited, patiently, reason
 from bot.github.runs import PastJob, PastRun, past_runs
 from bot.triage.harvest import JobDone, JobState, Source, close_run, jobs_to_read, read_job
 
@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 
 TROUBLES: Final = 20
 """So many jobs and runs in a row that cannot be read are GitHub's trouble or the token's, not theirs."""
+
+LEAST_WAIT: Final = timedelta(seconds=1)
+"""Of one wait: an answer that says to ask again at once, for ever, ends too."""
 
 T = TypeVar("T")
 
@@ -42,6 +45,8 @@ class Tally:
     readings: int = 0
     expired: int = 0
     unreadable: int = 0
+    """Jobs whose log could not be read, and attempts whose jobs GitHub does not show: asked for again by the
+    next harvest."""
     incomplete: int = 0
     troubles: int = 0
     """Jobs and runs that could not be read, since the last one that could."""
@@ -55,27 +60,29 @@ class Tally:
         self.troubles = self.troubles + 1 if job.state is JobState.UNREADABLE else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Waiting:
-    """What to do about a spent rate limit: tell until when, sleep, go on."""
+    """What to do about a spent rate limit: tell until when, sleep, go on. `longest`: all waits together."""
 
     longest: timedelta
     tell: Callable[[datetime], None]
+    waited: timedelta = timedelta(0)
 
     def when_allowed(self, read: Callable[[], T]) -> T:
-        """Raises Stopped where the wait would be longer than `longest`."""
+        """Raises Stopped where the waits would come to more than `longest`."""
         while True:
             try:
                 return read()
             except RateLimited as limited:
-                wait = limited.until - datetime.now(UTC)
-                if wait > self.longest:
+                wait = max(limited.until - datetime.now(UTC), LEAST_WAIT)
+                if self.waited + wait > self.longest:
                     raise Stopped(
                         f"The rate limit is spent until {limited.until:%H:%M:%S} UTC, longer than --max-wait "
-                        "allows; call again later and it goes on where it stopped."
+                        "allows in all; call again later and it goes on where it stopped."
                     ) from None
                 self.tell(limited.until)
-                time.sleep(max(wait.total_seconds(), 0.0))
+                self.waited += wait
+                time.sleep(wait.total_seconds())
 
 
 @dataclass(slots=True)
@@ -114,10 +121,14 @@ class Past:
 
         try:
             jobs, running = self.waiting.when_allowed(listed)
+        except UnknownObjectException:
+            log.warning("GitHub does not show the jobs of run %d, attempt %d", run.run_id, attempt)
+            self.tally.unreadable += 1
+            return
         except (GithubException, requests.RequestException) as error:
             if isinstance(error, GithubException) and error.status in (401, 403):
                 raise
-            log.warning("the jobs of run %d cannot be listed: %s", run.run_id, error)
+            log.warning("the jobs of run %d could not be listed: %s", run.run_id, reason(error))
             self.tally.unlisted += 1
             self.tally.troubles += 1
             self._stop_in_trouble()
@@ -129,7 +140,8 @@ class Past:
         close_run(self.source, run.run_id, attempt, jobs, running=running)
 
     def _is_done(self, run: PastRun, attempt: int) -> bool:
-        return self.source.store.is_run_done(self.source.name, run.run_id, attempt)
+        source = self.source
+        return source.store.is_run_done(source.name, run.run_id, attempt, source.reader)
 
     def _stop_in_trouble(self) -> None:
         if self.tally.troubles >= TROUBLES:

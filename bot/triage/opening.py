@@ -7,17 +7,18 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
 from typing import Any, Final
 
 from github.Repository import Repository
 
 from bot.github import reads
+from bot.github.blobs import job_log
+from bot.github.runs import job_labels
 from bot.logs import Failure, ScanResult, scan
 from bot.source import Site, locate
 from bot.source.registrations import registrations
 from bot.store import Investigation
-from bot.store.tables import utcnow
+from bot.triage.history import Check, comparable
 from bot.triage.paths import tree_path
 from bot.triage.services import Services
 from bot.verdict import Refusal
@@ -29,7 +30,6 @@ CONFIG_PATH: Final = ".github/kl-triage.yml"
 CHECK_NAME: Final = "kl-triage"
 OWN_BRANCHES: Final = "kl-triage/"
 LOG_PAUSES_S: Final = (5.0, 5.0, 0.0)
-HISTORY_AGE: Final = timedelta(days=60)
 # Without these there is nothing that could be measured; every other refusal only bars a bump.
 UNMEASURABLE: Final = frozenset({"file_not_found", "does_not_parse", "class_not_found"})
 
@@ -160,7 +160,7 @@ def _not_ours_to_run(pull: reads.Pull, repo: str, *, commanded: bool) -> Refusal
 def _scanned(repo: Repository, job_id: int, pack: Pack) -> ScanResult | None:
     """Logs can lag a little behind the end of their job."""
     for pause in LOG_PAUSES_S:
-        with reads.job_log(repo, job_id) as stream:
+        with job_log(repo, job_id) as stream:
             if stream is not None:
                 return scan(stream, pack.scan_forms)
         time.sleep(pause)
@@ -213,7 +213,7 @@ def _runner(run: RedRun, test: str) -> str:
 
 def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> Investigation:
     event, facts = run.event, run.facts
-    barred = red.site if isinstance(red.site, Refusal) else _unfit(run, red)
+    barred = _not_to_be_edited(red.site) or _unfit(run, red)
     return Investigation(
         id=investigation_id(event["repo"], red.key, event["head_sha"], suffix),
         repo=event["repo"],
@@ -237,6 +237,13 @@ def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> I
             "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
         },
     )
+
+
+def _not_to_be_edited(site: Site | Refusal) -> Refusal | None:
+    """A literal that others read bars a bump, unless the failing class can get a bound of its own."""
+    if isinstance(site, Refusal):
+        return site
+    return site.refusal if site.override is None else None
 
 
 def _unfit(run: RedRun, red: RedSite) -> Refusal | None:
@@ -265,19 +272,22 @@ def _trigger(run: RedRun, red: RedSite) -> list[dict[str, object]]:
     ]
 
 
-def _history(svc: Services, run: RedRun, red: RedSite) -> list[dict[str, object]]:
-    """What past runs of the default branch measured of this check on the runners that reruns will ask for."""
+def _history(svc: Services, run: RedRun, red: RedSite) -> list[dict[str, Any]]:
+    """What past runs of the default branch measured of this check, on machines like the red job's."""
     if red.failure.threshold is None and isinstance(red.site, Refusal):
         return []  # the bound would be one that history states, not the code
-    now = utcnow()
-    return svc.store.history(
-        run.event["repo"],
-        red.test,
-        red.runner,
-        now,
-        since=now - HISTORY_AGE,
-        label=red.failure.label,
+    event, check = run.event, Check(run.event["repo"], red.test, red.failure.label, red.runner)
+    gpus = {reading.gpu for reading in run.scanned.readings}
+    found = comparable(
+        svc.store,
+        check,
+        lambda: job_labels(run.repo, event["job_id"]),
+        gpus.pop() if len(gpus) == 1 else None,
     )
+    if isinstance(found, Refusal):
+        _note(svc, event, found)
+        return []
+    return found
 
 
 def _note(svc: Services, event: Mapping[str, Any], refusal: Refusal) -> None:

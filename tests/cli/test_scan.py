@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -94,12 +95,28 @@ def test_a_refused_zip_is_one_line(tmp_path):
     )
 
 
-def test_a_log_given_twice_does_not_count_twice():
-    answer = run("scan", str(RED), str(RED))
-    assert (answer.returncode, answer.stderr) == (
+@pytest.mark.parametrize("spelling", ["a.log", "./a.log", "sub/../a.log", "soft.log", "hard.log", "-"])
+def test_a_log_given_twice_in_any_spelling_does_not_count_twice(tmp_path, spelling):
+    log = tmp_path / "a.log"
+    log.write_bytes(RED.read_bytes())
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "soft.log").symlink_to(log)
+    (tmp_path / "hard.log").hardlink_to(log)
+    command = [sys.executable, "-m", "bot.cli", "scan", "a.log", spelling]
+    with log.open("rb") as stdin:
+        answer = subprocess.run(
+            command, stdin=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=60
+        )
+    assert (answer.returncode, answer.stdout, answer.stderr) == (
         1,
+        "",
         "kl-triage: a log is given twice; its values would count twice\n",
     )
+
+
+def test_two_files_that_say_the_same_are_two_logs(tmp_path):
+    (tmp_path / "copy.log").write_bytes(RED.read_bytes())
+    assert len(document(str(RED), str(tmp_path / "copy.log"))["readings"]) == 12
 
 
 @pytest.mark.parametrize(
@@ -107,6 +124,7 @@ def test_a_log_given_twice_does_not_count_twice():
     [
         (b"", ""),
         (b"hello\nworld\n", ""),
+        (gzip.compress(b"avg_kl_div=0.1\n"), "it is gzip; unpack it first"),
         (b"\x7fELF\0\0\0\0", "it holds zero bytes, so it is no text"),
         ("avg_kl_div=0.1".encode("utf-16"), "it looks like UTF-16; save it as UTF-8 and scan it again"),
         (b"\xff" * 5000, ""),

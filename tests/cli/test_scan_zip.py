@@ -72,6 +72,36 @@ def test_one_job_without_its_file_beside_one_with_it(read):
     assert read(archive) == {"0_a.txt": b"a\n", "notes.md": b"n\n", "b/": b"b\n"}
 
 
+@pytest.mark.parametrize(
+    ("file", "folder"), [("x" * 90, "x" * 80), ("x" * 80, "x" * 90), ("a b " * 10 + "c", "a b " * 10)]
+)
+def test_a_folder_of_steps_with_a_cut_name_is_not_read_beside_its_file(read, file, folder):
+    archive = zipped(
+        (f"0_{file}.txt", b"one\ntwo\n"),
+        (f"{folder}/1_a.txt", b"one\n"),
+        (f"{folder}/2_b.txt", b"two\n"),
+        (f"{folder}/system.txt", b"queued\n"),
+    )
+    assert read(archive) == {f"0_{file}.txt": b"one\ntwo\n"}
+
+
+def test_a_job_whose_name_begins_as_anothers_is_a_job_of_its_own(read):
+    long = "kl-suite-on-4-gpus-of-h100"
+    archive = zipped(
+        (f"0_{long} (1).txt", b"1\n"),
+        (f"{long} (1)/1_x.txt", b"1\n"),
+        (f"{long}/1_x.txt", b"0\n"),
+        ("1_test-large.txt", b"large\n"),
+        ("test/1_x.txt", b"small\n"),
+    )
+    assert read(archive) == {
+        f"0_{long} (1).txt": b"1\n",
+        f"{long}/": b"0\n",
+        "1_test-large.txt": b"large\n",
+        "test/": b"small\n",
+    }
+
+
 def test_an_old_service_writes_negative_numbers(read):
     assert read(zipped(("-9999999999_a.txt", b"a"), ("a/1_x.txt", b"a"))) == {"-9999999999_a.txt": b"a"}
 

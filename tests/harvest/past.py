@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from flask import request
@@ -93,19 +93,24 @@ class PastCI:
         runner: str = "runner-1",
         fault: LogFault | None = None,
     ) -> Job:
-        """An ended job of the run's latest attempt."""
-        w, at = self.world, run.created_at
+        """An ended job of the run's latest attempt, begun a second after the one before it."""
+        w = self.world
+        at = run.created_at + timedelta(seconds=sum(job.run is run for job in w.state.jobs.values()))
         job = Job(w.state.next_id("check"), run, name, labels, at, "completed", conclusion, at, at)
         job.runner, job.attempts, job.log_fault = Runner(1, runner, labels), (run.attempt,), fault
         job.log += text.encode()
         w.state.jobs[job.id] = job
         return job
 
-    def rerun(self, run: Run) -> None:
-        """Begins another attempt, into which the jobs that passed are carried over."""
-        run.attempt += 1
-        for job in self.world.state.jobs.values():
-            if job.run is run and job.conclusion == "success":
+    def rerun(self, run: Run, *, new_ids: bool = False) -> None:
+        """Begins another attempt, into which the jobs that passed are carried over: as they are, or as
+        copies that have ids of their own."""
+        state, run.attempt = self.world.state, run.attempt + 1
+        for job in [job for job in state.jobs.values() if job.run is run and job.conclusion == "success"]:
+            if new_ids:
+                number = state.next_id("check")
+                state.jobs[number] = replace(job, id=number, attempts=(run.attempt,))
+            else:
                 job.attempts = (*job.attempts, run.attempt)
 
     def logs_asked(self) -> list[int]:

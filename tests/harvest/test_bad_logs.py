@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from flask import jsonify, request
+from flask import jsonify, redirect, request
 
 from bot.demo.github.state import LogFault
 from bot.demo.github.world import Quota
@@ -73,17 +73,17 @@ def test_a_log_that_was_cut_when_it_was_written_keeps_its_readings_and_is_marked
 
 
 def test_a_log_beyond_the_cap_is_read_up_to_it(past, harvest, monkeypatch):
-    from bot.github import log_stream
+    from bot.github import blobs
 
-    monkeypatch.setattr(log_stream.LogStream.__init__, "__kwdefaults__", {"max_bytes": 400, "max_s": 60.0})
+    monkeypatch.setattr(blobs.BlobStream.__init__, "__kwdefaults__", {"max_bytes": 400, "max_s": 60.0})
     past.run(green() + "chatter\n" * 1000 + "Cleaning up orphan processes\n")
     assert harvest().incomplete == 1
 
 
 def test_a_storage_that_drips_ends_at_the_time_cap(past, harvest, monkeypatch):
-    from bot.github import log_stream
+    from bot.github import blobs
 
-    monkeypatch.setattr(log_stream.LogStream.__init__, "__kwdefaults__", {"max_bytes": 2**20, "max_s": 0.05})
+    monkeypatch.setattr(blobs.BlobStream.__init__, "__kwdefaults__", {"max_bytes": 2**20, "max_s": 0.05})
     past.job(past.run(), green(), fault=LogFault(pause_s=0.2))
     assert harvest().incomplete == 1
 
@@ -101,6 +101,22 @@ def test_a_run_whose_jobs_cannot_be_listed_does_not_end_the_harvest(past, harves
     assert (tally.readings, tally.unlisted) == (1, 1)
     past.world.before.remove(fail)
     assert harvest().readings == 1
+
+
+def test_an_attempt_that_github_does_not_show_is_not_closed_and_tried_again(past, harvest):
+    hidden = past.run(green(), at=ago(days=1))
+    past.run(green())
+
+    def hide():
+        bad = f"/runs/{hidden.id}/attempts" in request.path
+        return (jsonify(message="Not Found"), 404) if bad else None
+
+    past.world.before.append(hide)
+    tally = harvest()
+    assert (tally.readings, tally.unreadable, tally.unlisted) == (1, 1, 0)
+    past.world.before.remove(hide)
+    tally = harvest()
+    assert (tally.readings, tally.known) == (1, 1)
 
 
 def test_when_nothing_can_be_read_any_more_it_stops_instead_of_asking_for_ever(past, harvest):
@@ -130,6 +146,43 @@ def test_a_wait_longer_than_allowed_ends_the_harvest_with_what_was_read(past, ha
     past.world.quota = None
     assert harvest().readings == 2
     assert len(past.logs_asked()) == 3
+
+
+def test_repeated_secondary_limits_wait_no_longer_than_allowed_in_all(past, harvest):
+    """Each wait is short enough by itself."""
+    past.run(green())
+
+    def slow_down():
+        if not request.path.endswith("/logs"):
+            return None
+        answer = jsonify(message="You have exceeded a secondary rate limit.")
+        answer.status_code, answer.headers["Retry-After"] = 403, "1"
+        return answer
+
+    past.world.before.append(slow_down)
+    with pytest.raises(Stopped, match="longer than --max-wait"):
+        harvest(max_wait=timedelta(seconds=1.5))
+    assert len(past.logs_asked()) == 2
+
+
+@pytest.mark.parametrize("fault", [LogFault(status=403), LogFault(status=500), LogFault(cut_after=60)])
+def test_a_log_that_cannot_be_read_is_told_of_in_one_sentence(past, harvest, caplog, fault):
+    past.job(past.run(), green(), fault=fault)
+    assert harvest().unreadable == 1
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "bot.triage.harvest"]
+    assert told.startswith("the log of job 48100000001 of acme/tinyserve could not be read: ")
+    assert "{" not in told and "\n" not in told and "http" not in told
+
+
+def test_the_signed_address_of_a_log_is_nowhere_to_be_seen(past, harvest, caplog, tmp_path):
+    past.run(green())
+    signed = "http://127.0.0.1:9/log.txt?sig=c2lnbmVk"
+    past.world.before.append(lambda: redirect(signed) if request.path.endswith("/logs") else None)
+    assert harvest().unreadable == 1
+    assert "could not be read: the blob store could not be read (ConnectionError)" in caplog.text
+    kept = b"".join(file.read_bytes() for file in tmp_path.glob("kl.sqlite*"))
+    assert b"tinyserve" in kept
+    assert "sig=" not in caplog.text and b"sig=" not in kept
 
 
 def test_a_secondary_limit_says_how_long_to_wait(past, harvest):

@@ -58,6 +58,19 @@ def test_killed_in_the_middle_again_and_again_every_log_is_read_once(past, comma
     assert past.logs_asked() == [] and not any("/jobs" in path for path in past.asked)
 
 
+def test_ctrl_c_says_that_what_was_read_is_kept(past, command):
+    jobs = [past.job(past.run(at=ago(days=1, minutes=n)), green()) for n in range(3)]
+    jobs[1].log_fault = LogFault(pause_s=3.0)
+    process = command.start()
+    until(lambda: jobs[1].id in past.logs_asked())
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip() == "Stopped. What was read is kept; the same command goes on from there."
+    jobs[1].log_fault = None
+    assert command.document()["jobs"]["read"] == 2
+
+
 def test_two_processes_at_once_do_no_harm(past, command):
     for number in range(12):
         past.run(green(), at=ago(days=1, minutes=number))
@@ -74,7 +87,7 @@ def test_two_processes_at_once_do_no_harm(past, command):
 def test_a_spent_rate_limit_is_told_and_waited_for(past, command):
     for number in range(3):
         past.run(green(), at=ago(days=1, minutes=number))
-    past.world.quota = Quota(limit=8, remaining=8, reset=int(time.time()) + 2, period_s=1.0)
+    past.world.quota = Quota(limit=4, remaining=4, reset=int(time.time()) + 2, period_s=1.0)
     code, out, err = command.run()
     assert code == 0, err
     assert "The rate limit is spent; waiting until" in err

@@ -11,6 +11,8 @@ import requests
 from bot.demo.stage import Stage
 from bot.demo.watch import Watcher
 from bot.store import Store, open_database
+from bot.triage.harvest import Source
+from rules import RepositoryConfig, repository_pack
 from tests.demo_github.github_stage import git
 from tests.harvest.past import ago, block, log
 
@@ -65,7 +67,10 @@ def test_a_red_and_a_green_run_of_main_are_kept_once_also_when_told_of_twice(liv
     for delivery in requests.get(f"{live.github_url}/_demo/deliveries", timeout=10).json():
         again = {"guid": delivery["guid"]}
         assert requests.post(f"{live.github_url}/_demo/redeliver", json=again, timeout=10).ok
-    until(lambda: all(store.is_run_done("acme/tinyserve", run, 1) for run in runs(live)))
+    config = repository_pack((live.project.clone / ".github/kl-triage.yml").read_text())
+    assert isinstance(config, RepositoryConfig), config
+    reader = Source(None, "acme/tinyserve", config.pack, store).reader
+    until(lambda: all(store.is_run_done("acme/tinyserve", run, 1, reader) for run in runs(live)))
     assert kept() == [0.0020, 0.0021]
     assert store.investigations() == []
     assert len(runs(live)) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from flask import jsonify, request
 
 from bot.demo.github.state import LogFault
 from bot.demo.github.world import Quota
@@ -25,14 +26,25 @@ def event(stage, past):
     return {"installation": installation, "repo": "acme/tinyserve", "run_id": run.id, "attempt": 1}
 
 
-def test_jobs_are_read_and_the_run_is_closed(svc, event, store):  # noqa: F811
+def test_jobs_are_read_and_the_run_is_closed(svc, event, store, source):  # noqa: F811
+    reader = source().reader
     found = harvest_live.jobs_to_read(svc, event)
     (job,) = found["jobs"]
     assert harvest_live.read_job(svc, event, found["config"], job) == {"readings": 1}
-    assert not store.is_run_done("acme/tinyserve", event["run_id"], 1)
+    assert not store.is_run_done("acme/tinyserve", event["run_id"], 1, reader)
     harvest_live.close_run(svc, event, found)
-    assert store.is_run_done("acme/tinyserve", event["run_id"], 1)
+    assert store.is_run_done("acme/tinyserve", event["run_id"], 1, reader)
     assert harvest_live.jobs_to_read(svc, event)["jobs"] == []
+
+
+def test_a_run_whose_jobs_are_not_shown_is_left_to_the_next_harvest(past, svc, event, harvest):  # noqa: F811
+    def hide():
+        return (jsonify(message="Not Found"), 404) if "/attempts/" in request.path else None
+
+    past.world.before.append(hide)
+    assert harvest_live.jobs_to_read(svc, event) == {}
+    past.world.before.remove(hide)
+    assert harvest().readings == 1
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
 import requests
-from pytest import fixture
 
 from bot.github import AppCredentials, Installations
 from bot.triage.measuring import config_of, verdict_of
@@ -38,27 +38,41 @@ RED = log(
 )
 
 
-@fixture
+@pytest.fixture
 def svc(stage, store) -> Services:
     app = AppCredentials(1, stage.private_key, stage.url)
     return Services(None, store, Installations(app, seconds_between_writes=None))
 
 
-@fixture
+@pytest.fixture
 def red(stage) -> dict[str, object]:
     return red_job(stage, FILES)
 
 
-def red_job(stage, files: dict[str, str]) -> dict[str, object]:
-    """The event of a red job on a pull request that touches no test."""
+def red_job(
+    stage, files: dict[str, str], labels: tuple[str, ...] = ("self-hosted", "kl-cpu"), gpu: str = ""
+) -> dict[str, object]:
+    """The event of a red job on a pull request that touches no test; `gpu` is what its log names."""
     main = commit(stage.git_dir, "main", files, "Set kl-triage up")
     head = commit(stage.git_dir, "topic", {**files, "engine.py": "fast = True\n"}, "Faster", main)
     pull = stage.repo("dev-a").create_pull(base="main", head="topic", title="Faster", body="It is.")
-    body = {"workflow": "ci.yml", "head_sha": head, "log": RED, "pull": pull.number}
+    body = {"workflow": "ci.yml", "head_sha": head, "log": on(gpu, RED), "pull": pull.number}
+    body["labels"] = list(labels)
     made = requests.post(f"{stage.url}/_demo/recorded-job", json=body, timeout=5).json()
     installation = stage.app.get_repo_installation("acme", "tinyserve").id
     same = {"installation": installation, "repo": "acme/tinyserve", "head_sha": head}
     return {**same, "job_id": made["job_id"], "run_id": made["run_id"]}
+
+
+def on(gpu: str, text: str) -> str:
+    """The log of a job on a machine that lists this GPU; of none for ''."""
+    return text.replace("Begin (", f"GPU 0: {gpu} (UUID: GPU-1)\nBegin (") if gpu else text
+
+
+def history(svc, store, event) -> list[float]:
+    """What the investigation of the red job opens with."""
+    (key,) = open_investigations(svc, event, "")
+    return [record["value"] for record in store.records(key) if record["arm"] == "history"]
 
 
 def test_an_investigation_opens_with_the_past_of_its_test_and_the_judge_uses_it(
@@ -121,10 +135,56 @@ runners: [kl-cpu, big-gpu]
 registrations: [{call: register_ci, argument: needs, labels: {big: big-gpu}}]
 """
     source = f"register_ci(needs='big')\n{SOURCE}"
-    event = red_job(stage, {**FILES, ".github/kl-triage.yml": config, PATH: source})
+    files = {**FILES, ".github/kl-triage.yml": config, PATH: source}
+    event = red_job(stage, files, labels=("self-hosted", "big-gpu"))
     past.run(green(0.0020), at=ago(days=2), labels=("self-hosted", "big-gpu"))
     past.run(green(0.0021), at=ago(days=1))
     harvest()
     (key,) = open_investigations(svc, event, "")
     assert config_of(store.investigation(key)).runner == "big-gpu"
     assert [r["value"] for r in store.records(key) if r["arm"] == "history"] == [0.0020]
+
+
+def test_only_jobs_that_asked_for_the_same_labels_are_compared(past, harvest, svc, stage, store):
+    event = red_job(stage, FILES, labels=("Self-Hosted", "kl-cpu", "h100"))
+    past.run(green(0.0020), at=ago(days=3), labels=("kl-cpu", "H100", "self-hosted"))
+    past.run(green(0.0021), at=ago(days=2), labels=("self-hosted", "kl-cpu", "a100"))
+    past.run(green(0.0022), at=ago(days=1), labels=("self-hosted", "kl-cpu"))
+    harvest()
+    assert history(svc, store, event) == [0.0020]
+    assert store.decisions() == []
+
+
+GENERIC = ("self-hosted", "Linux", "X64", "gpu")
+ON_GPU = {**FILES, ".github/kl-triage.yml": "extends: reference\nmode: comment\nrunners: [gpu]\n"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "gpu", "found", "why"),
+    [
+        (GENERIC, "NVIDIA H100", [0.0020], None),
+        (GENERIC, "", [], "name no type of machine and its log no GPU"),
+        (GENERIC, "NVIDIA A100", [], "or on another GPU"),
+        ((*GENERIC, "h100"), "NVIDIA H100", [], "other runner labels"),
+        (("self-hosted", "h100"), "NVIDIA H100", [], "did not ask for the label 'gpu'"),
+    ],
+)
+def test_labels_that_name_no_machine_need_the_same_gpu(
+    past, harvest, svc, stage, store, labels, gpu, found, why
+):
+    event = red_job(stage, ON_GPU, labels, gpu)
+    past.run(on("NVIDIA H100", green(0.0020)), at=ago(days=3), labels=GENERIC)
+    past.run(on("NVIDIA H200", green(0.0021)), at=ago(days=2), labels=GENERIC)
+    past.run(green(0.0022), at=ago(days=1), labels=GENERIC)
+    harvest()
+    assert history(svc, store, event) == found
+    decisions = [(decision.code, decision.sentence) for decision in store.decisions()]
+    assert [code for code, _ in decisions] == ([] if why is None else ["history_not_used"])
+    assert why is None or why in decisions[0][1]
+
+
+def test_a_test_without_a_past_costs_no_request_and_no_decision(past, svc, red, store):
+    past.asked.clear()
+    assert history(svc, store, red) == []
+    assert f"/actions/jobs/{red['job_id']}" not in past.asked
+    assert store.decisions() == []

@@ -50,17 +50,35 @@ def over(value: str, label: str = "decode", threshold: str = "0.003") -> str:
     return f"avg_kl_div={value} > threshold={threshold} for org/model {label}"
 
 
-def traceback(value: str, label: str = "decode") -> list[str]:
-    return [
-        "Traceback (most recent call last):",
-        '  File "t.py", line 3, in f',
-        f"AssertionError: {over(value, label)}",
-    ]
+def traceback(value: str, label: str = "decode", threshold: str = "0.003") -> list[str]:
+    return raised(f"AssertionError: {over(value, label, threshold)}")
+
+
+def raised(exception: str) -> list[str]:
+    return ["Traceback (most recent call last):", '  File "t.py", line 3, in f', exception]
 
 
 def retry(value: str, label: str = "decode", index: int = 0) -> str:
     line = f"retry() failed once ({index}th try, maximum 1 retries). Will delay 1.79s and retry. Error: "
     return line + over(value, label)
+
+
+def check(label: str, value: str, threshold: str = "0.003") -> list[str]:
+    """What one check prints, its label first."""
+    return [f"[{label}] 9 samples, 3 turns", *block(value, f"{{'kl_div': {threshold}}}")]
+
+
+def listed_other(name: str, exception: str) -> list[str]:
+    """An entry of a test whose last try failed for a reason that is no crossing."""
+    method = name.rpartition(".")[2]
+    head = ["=" * 70, f"ERROR: {method} (__main__.{name})", "-" * 70]
+    return [*head, *raised(exception), "", NO_MORE_TRIES, "", "-" * 70]
+
+
+def retry_other(error: str, index: int = 0) -> str:
+    return (
+        f"retry() failed once ({index}th try, maximum 1 retries). Will delay 1.79s and retry. Error: {error}"
+    )
 
 
 def listed(name: str, value: str, label: str = "decode", kind: str = "ERROR") -> list[str]:

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from bot.logs import scan
 from tests.logs import builders
-from tests.logs.builders import banner, block, forms, listed, over, retry, traceback
+from tests.logs.builders import (
+    banner,
+    block,
+    forms,
+    listed,
+    listed_other,
+    over,
+    retry,
+    retry_other,
+    traceback,
+)
 
 DATA = Path(__file__).parent / "data"
 FORMS = forms()
@@ -33,6 +43,9 @@ PIECES = st.one_of(
             [builders.NO_MORE_TRIES],
             ["."],
             ["[decode] 9 samples"],
+            [retry_other("503")],
+            listed_other("A.test_x", "HTTPError: 503"),
+            ["Begin (0/1) BUNDLE group:kl (2 files, est=9s): python3 -m unittest -f <2 modules>"],
             [f"✗ FAILED: {builders.PATH} returned exit code 1"],
             ["##[error]Process completed with exit code 1."],
             ["Cleaning up orphan processes"],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules import PackErrors, RepositoryConfig, repository_pack
+from rules import PackErrors, RepositoryConfig, check, repository_pack
 from tests.rules.builders import errors, named
 
 
@@ -95,6 +95,19 @@ def test_what_is_added_must_not_be_there_already():
     ]
 
 
+def test_a_repositorys_own_file_is_checked_as_one(tmp_path):
+    good, bad, pack = (tmp_path / name for name in ("good.yml", "bad.yml", "pack.yml"))
+    good.write_text("extends: sglang\nmode: comment\n")
+    bad.write_text("extends:\nmode: comment\ncolour: red\n")
+    pack.write_text("mode: comment\n")
+    assert check([str(good)]) == []
+    assert check([str(bad)]) == [
+        f"{bad}:1:9: extends: must be text",
+        f"{bad}:3:1: colour: is no key of this file",
+    ]
+    assert f"{pack}:1:1: mode: is no key of this file" in check([str(pack)])
+
+
 def test_a_registration_of_the_pack_for_a_runner_that_the_file_takes_away():
     class Asked:
         call, arguments = "register_cuda_ci", {"runner_config": "8-gpu-h200"}
@@ -136,7 +149,7 @@ def test_all_errors_at_once_each_with_its_place():
         "  jobs: [no]\n"
     )
     assert errors(text) == [
-        "2:7: mode: Input should be 'off', 'observe', 'comment' or 'propose'",
+        "2:7: mode: must be 'off', 'observe', 'comment' or 'propose'",
         "3:1: foo: is no key of this file",
         "5:1: the key 'runner' stands here twice, first in line 4",
         "6:1: the key 'on' does not read as text: put it in quotes",
@@ -145,10 +158,10 @@ def test_all_errors_at_once_each_with_its_place():
         "8:21: 'yes' reads as true or false in YAML 1.1: put it in quotes",
         "10:24: forms.0.pattern: looks around or makes a choice by condition, which RE2 cannot do; "
         "match the text",
-        "10:45: forms.0.fails_when: Input should be 'above' or 'below'",
+        "10:45: forms.0.fails_when: must be 'above' or 'below'",
         "12:3: also.launch_minutes: is no key of this file",
-        "13:12: also.runners: Tuple should have at least 1 item after validation, not 0",
-        "14:52: also.forms.0.lines: Input should be a valid integer",
+        "13:12: also.runners: needs at least one entry",
+        "14:52: also.forms.0.lines: must be a whole number",
         "15:10: 'no' reads as true or false in YAML 1.1: put it in quotes",
     ]
 
@@ -163,7 +176,7 @@ def test_all_errors_at_once_each_with_its_place():
             "extends: nix\n",
             "1:10: 'nix' is no rule pack: there are automodel, generic, maxtext, nemo-rl, reference, sglang",
         ),
-        ("extends: ../sglang\n", "1:10: extends: String should match pattern '^[a-z][a-z0-9_-]{0,59}$'"),
+        ("extends: ../sglang\n", "1:10: extends: must match the pattern ^[a-z][a-z0-9_-]{0,59}$"),
         ("extends: [\n", "2:1: expected the node content, but found '<stream end>'"),
         (
             "extends: reference\nrunner: big\n",
@@ -179,26 +192,46 @@ def test_all_errors_at_once_each_with_its_place():
         ("a: " + "[" * 5000, "1:1: is nested too deeply"),
         ("a: " + "x" * 70_000, "1:1: is longer than 64 KiB"),
         ("extends: reference\nbudget_minutes: .inf\n", "2:17: '.inf' reads as another number in YAML 1.1"),
-        ("extends: reference\nbudget_minutes: -1\n", "2:17: budget_minutes: Input should be greater than 0"),
-        ("extends: reference\nbudget_minutes: '9'\n", "2:17: budget_minutes: Input should be a valid number"),
+        ("extends: reference\nbudget_minutes: -1\n", "2:17: budget_minutes: must be more than 0"),
+        ("extends: reference\nbudget_minutes: '9'\n", "2:17: budget_minutes: must be a number"),
         (
             "extends: reference\nexact_gate: 0.5\n",
-            "2:13: exact_gate: Input should be less than or equal to 0.001",
+            "2:13: exact_gate: must be at most 0.001",
         ),
-        ("extends: reference\nrunners: ['a; rm -rf /']\n", "2:11: runners.0: String should match pattern"),
-        ("extends: reference\ncompare: os.system\n", "2:10: compare: String should match pattern"),
+        ("extends: reference\nrunners: ['a; rm -rf /']\n", "2:11: runners.0: must match the pattern"),
+        ("extends: reference\ncompare: os.system\n", "2:10: compare: must match the pattern"),
         (
             "extends: reference\npython_path: [../x]\n",
             "2:15: python_path.0: must be a folder inside the repo",
         ),
         ("extends: reference\nalso: [a]\n", "2:7: also: "),
         ("extends: reference\nalso:\n", "2:6: also: "),
-        ("extends: reference\njobs: []\n", "2:7: jobs: Tuple should have at least 1 item"),
+        ("extends: reference\njobs: []\n", "2:7: jobs: needs at least one entry"),
     ],
 )
 def test_one_error(text, error):
     (found,) = errors(text)
     assert found.startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("tests: a.py", "tests: must be a list"),
+        ("tests: []", "tests: needs at least one entry"),
+        ("tests: [1]", "tests.0: must be text"),
+        ("forms: [x]", "forms.0: must be a mapping of keys to values"),
+        ("runner: 1", "runner: must be text"),
+        ("exact_gate: x", "exact_gate: must be a number"),
+        ("exact_gate: 1e999", "exact_gate: must be a finite number"),
+        ("exact_gate: -1", "exact_gate: must be at least 0"),
+        ("repeat_minutes: 1441", "repeat_minutes: must be at most 1440"),
+        (f"attributes: [{', '.join('abcdefghijklmnopqrstu')}]", "attributes: may have at most 20 entries"),
+        ("test_kind: x", "test_kind: must be 'auto', 'unittest', 'pytest' or 'script'"),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_said_in_plain_words(line, error):
+    assert [found.partition(": ")[2] for found in errors(f"extends: reference\n{line}\n")] == [error]
 
 
 @settings(max_examples=300, deadline=None)

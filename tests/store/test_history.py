@@ -35,6 +35,7 @@ def job(number: int, state: str = "stored", **changed: object) -> HarvestedJob:
         "started_at": DAY + timedelta(days=number),
         "completed_at": None,
         "state": state,
+        "reader": "r1",
     }
     return HarvestedJob(**(fields | changed))
 
@@ -88,10 +89,60 @@ def test_a_settled_job_is_not_written_again(store):
 
 def test_an_unreadable_job_may_be_read_later(store):
     store.add_job(job(1, "unreadable"))
-    assert store.settled_jobs("acme/tinyserve", [1, 2]) == set()
+    assert store.settled_jobs("acme/tinyserve", [1, 2], "r1") == set()
     assert store.add_job(job(1, readings=1), [record(0.001)])
-    assert store.settled_jobs("ACME/tinyserve", [1, 2]) == {1}
+    assert store.settled_jobs("ACME/tinyserve", [1, 2], "r1") == {1}
     assert values(store) == [0.001]
+
+
+def test_another_reader_asks_for_all_but_expired_logs_again(store):
+    for number, state in enumerate(("stored", "nothing", "skipped", "expired", "unreadable"), 1):
+        store.add_job(job(number, state))
+    assert store.settled_jobs("acme/tinyserve", range(6), "r1") == {1, 2, 3, 4}
+    assert store.settled_jobs("acme/tinyserve", range(6), "r2") == {4}
+    store.close_run("acme/tinyserve", 7, 1, "r1", done=True)
+    assert not store.is_run_done("acme/tinyserve", 7, 1, "r2")
+
+
+def test_what_another_reader_finds_takes_the_place_of_what_was_stored(store):
+    store.add_job(job(1, readings=3), [record(0.001), record(0.002), record(0.003)])
+    assert store.add_job(job(1, reader="r2", readings=1), [record(0.004)])
+    assert values(store) == [0.004]
+    assert store.settled_jobs("acme/tinyserve", [1], "r2") == {1}
+
+
+@pytest.mark.parametrize(
+    ("state", "settled"), [("nothing", {1}), ("skipped", {1}), ("expired", {1}), ("unreadable", set())]
+)
+def test_what_was_stored_stays_where_another_reader_finds_nothing(store, state, settled):
+    store.add_job(job(1, readings=1), [record(0.001)])
+    store.add_job(job(1, state, reader="r2"))
+    assert values(store) == [0.001]
+    assert store.harvested("acme/tinyserve").jobs == {"stored": 1}
+    assert store.settled_jobs("acme/tinyserve", [1], "r2") == settled
+
+
+def test_a_job_carried_over_is_known_by_name_start_and_runner(store):
+    run, start = 7, DAY + timedelta(days=1)
+    same = {"run_id": run, "started_at": start}
+    store.add_job(job(1, **same), [record(0.001)])
+    store.add_job(job(2, "expired", name="gone", **same))
+    assert store.jobs_of_other_attempts("Acme/tinyserve", run, 2, "r2") == {("kl", start, "runner-1")}
+    assert store.jobs_of_other_attempts("acme/tinyserve", run, 1, "r1") == set()
+    assert store.jobs_of_other_attempts("acme/tinyserve", run + 1, 2, "r1") == set()
+    assert not store.add_job(job(3, attempt=2, **same), [record(0.001)])
+    assert store.add_job(job(4, attempt=2, runner="runner-2", **same), [record(0.002)])
+    assert values(store) == [0.001, 0.002]
+
+
+def test_history_of_exactly_these_labels_and_of_one_gpu(store):
+    store.add_job(job(1, labels=["4-GPU-H100", "Self-Hosted"]), [record(0.001, gpu="H100"), record(0.0011)])
+    store.add_job(job(2, labels=["self-hosted", "4-gpu-h100", "linux"]), [record(0.002, gpu="H100")])
+    store.add_job(job(3), [record(0.003, gpu="H200")])
+    labels = {"self-hosted", "4-gpu-h100"}
+    assert values(store, labels=labels) == [0.001, 0.0011, 0.003]
+    assert values(store, labels=labels, gpu="H100") == [0.001]
+    assert values(store, labels={"4-gpu-h100"}) == []
 
 
 def test_of_many_at_once_one_writes_a_job(tmp_path):
@@ -109,12 +160,12 @@ def test_of_many_at_once_one_writes_a_job(tmp_path):
 
 
 def test_an_attempt_is_done_once_nothing_is_left_of_it(store):
-    assert not store.is_run_done("acme/tinyserve", 7, 1)
-    store.close_run("acme/tinyserve", 7, 1, done=False)
-    assert not store.is_run_done("acme/tinyserve", 7, 1)
-    store.close_run("Acme/tinyserve", 7, 1, done=True)
-    assert store.is_run_done("acme/tinyserve", 7, 1)
-    assert not store.is_run_done("acme/tinyserve", 7, 2)
+    assert not store.is_run_done("acme/tinyserve", 7, 1, "r1")
+    store.close_run("acme/tinyserve", 7, 1, "r1", done=False)
+    assert not store.is_run_done("acme/tinyserve", 7, 1, "r1")
+    store.close_run("Acme/tinyserve", 7, 1, "r1", done=True)
+    assert store.is_run_done("acme/tinyserve", 7, 1, "r1")
+    assert not store.is_run_done("acme/tinyserve", 7, 2, "r1")
 
 
 def test_what_is_stored_is_counted(store):
@@ -130,7 +181,7 @@ def test_a_database_from_before_gains_the_tables(tmp_path):
     path = tmp_path / "old.sqlite"
     Store(open_database(f"sqlite:///{path}"))
     with sqlite3.connect(path) as old:
-        for table in ("history_readings", "harvested_jobs", "harvested_runs"):
+        for table in ("past_readings", "past_jobs", "past_runs"):
             old.execute(f"DROP TABLE {table}")
     store = Store(open_database(f"sqlite:///{path}"))
     assert store.add_job(job(1), [record(0.001)])

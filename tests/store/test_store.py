@@ -132,3 +132,11 @@ def test_times_come_back_with_their_zone(store):
 def test_an_unknown_investigation_is_a_key_error(store):
     with pytest.raises(KeyError):
         store.investigation("kl-9")
+
+
+def test_what_became_of_a_bump_is_what_was_seen_last(store):
+    for state in ("open", "closed", "closed"):
+        store.settle_bump("acme/tinyserve", 12, state, utcnow())
+    store.settle_bump("acme/other", 12, "merged", utcnow())
+    assert {pull: found.state for pull, found in store.outcomes("acme/tinyserve").items()} == {12: "closed"}
+    assert store.outcomes("acme/tinyserve")[12].at.tzinfo is not None
