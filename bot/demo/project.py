@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -88,7 +89,8 @@ class Project:
 
 
 def _kl_triage_files() -> dict[str, str]:
-    files = initial_files("reference", [RUNNER], "propose")
+    # The runner of the demo is this machine: the interpreter that plays it has kl-triage, nothing is fetched.
+    files = initial_files("reference", [RUNNER], "propose", package=sys.executable)
     if isinstance(files, Refusal):
         raise RuntimeError(files.sentence)
     return files

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-import requests
 from github import GithubException, UnknownObjectException
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
-from bot.github.connect import TIMEOUT_S
+from bot.github.blobs import BlobStream, fetched, job_log
 from bot.github.events import RERUN_TITLE
 from runners.fleets.artifact import MAX_ZIP_BYTES
 from runners.fleets.github_actions import DispatchRefused, RunState
 
 RUNS_LOOKED_AT: Final = 200
-_CHUNK: Final = 1 << 16
 
 
 class Actions:
@@ -37,7 +35,13 @@ class Actions:
                 raise DispatchRefused(
                     f"{workflow} is not on the branch {ref}; `kl-triage init` writes it."
                 ) from error
-            if error.status in (401, 403, 422):
+            if error.status == 422:
+                label = inputs.get("runner", "")
+                raise DispatchRefused(
+                    f"GitHub refused to start {workflow} for the runner label '{label}' (HTTP 422): it must "
+                    "be among the options of that file's input 'runner'; `kl-triage init` writes it anew."
+                ) from error
+            if error.status in (401, 403):
                 raise DispatchRefused(f"GitHub refused to start {workflow} (HTTP {error.status}).") from error
             raise
         return started.id if isinstance(started, WorkflowRun) else None
@@ -66,8 +70,14 @@ class Actions:
         for artifact in islice(run.get_artifacts(), 100):
             if artifact.name == name and not artifact.expired and artifact.size_in_bytes <= MAX_ZIP_BYTES:
                 headers, _ = self._repo.requester.requestBlobAndCheck("GET", artifact.archive_download_url)
-                return _fetch(str(headers["location"]))
+                return _artifact(str(headers["location"]))
         return None
+
+    def log(self, run_id: int) -> Iterator[bytes]:
+        """Of the first job, which is the only one of kl-rerun.yml."""
+        for job in islice(self._repo.get_workflow_run(run_id).jobs(), 1):
+            with job_log(self._repo, job.id) as stream:
+                yield from stream or ()
 
     def cancel(self, run_id: int) -> None:
         self._repo.get_workflow_run(run_id).cancel()
@@ -77,14 +87,10 @@ def _state(run: WorkflowRun) -> RunState:
     return RunState(run.id, run.status, run.conclusion, run.html_url)
 
 
-def _fetch(url: str) -> bytes | None:
-    with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
-        if response.status_code in (404, 410):
+def _artifact(url: str) -> bytes | None:
+    with fetched(url) as response:
+        if response is None:
             return None
-        response.raise_for_status()
-        data = bytearray()
-        for chunk in response.iter_content(_CHUNK):
-            data += chunk
-            if len(data) > MAX_ZIP_BYTES:
-                return None
-        return bytes(data)
+        pieces = BlobStream(response, max_bytes=MAX_ZIP_BYTES)
+        data = b"".join(pieces)
+        return None if pieces.cut else data

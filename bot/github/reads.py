@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -14,13 +12,9 @@ from github import GithubException, UnknownObjectException
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from bot.github.connect import TIMEOUT_S
-from bot.github.log_stream import LogStream
-
 MAX_FILE_BYTES: Final = 5 * 2**20
 MAX_PAGES_ITEMS: Final = 300
 MAX_RED_JOBS: Final = 30
-GONE: Final = (404, 410)
 WRITERS: Final = frozenset({"admin", "write"})
 
 
@@ -114,27 +108,6 @@ def may_write(repo: Repository, login: str) -> bool:
         return repo.get_collaborator_permission(login) in WRITERS
     except (GithubException, requests.RequestException):
         return False
-
-
-@contextmanager
-def job_log(repo: Repository, job_id: int) -> Iterator[LogStream | None]:
-    """The log of a job as a stream, or None when GitHub does not have it.
-
-    The redirect leads to a blob store that refuses our token, so it is fetched without.
-    """
-    try:
-        url = repo.get_workflow_job(job_id).logs_url()
-    except GithubException as error:
-        if error.status not in GONE:
-            raise
-        yield None
-        return
-    with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
-        if response.status_code in GONE:
-            yield None
-            return
-        response.raise_for_status()
-        yield LogStream(response)
 
 
 def _pull(found: PullRequest) -> Pull:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bot.report import chart, tables, words
+from bot.report import chart, ledger, tables, words
 from bot.report.facts import Case
 from bot.report.markdown import LIMIT, capped, code, link, prose, sentence, short, stacked
 from bot.report.markers import COMMENT, data, marker
@@ -80,6 +80,8 @@ def summary(case: Case, verdict: Verdict, readings: Sequence[Reading] = ()) -> s
         _why(verdict),
         words.caveat(verdict) if words.words(verdict).icon == words.PASS else "",
         proposal_line(verdict.proposal) if verdict.proposal and verdict.next is None else "",
+        ledger.last_move(case),
+        ledger.touched(case),
         _runs(case),
     ]
     return "\n\n".join(block for block in blocks if block)

@@ -31,6 +31,46 @@ class PullLink:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundMove:
+    """One earlier move of the bound, whoever made it; `date` as 2026-03-01, `url` that of the commit.
+
+    `factor` is `new` over the first bound, None where that is 0. `certain`: False where versions before it
+    were not read, so that it may have been an earlier commit.
+    """
+
+    date: str
+    old: float
+    new: float
+    factor: float | None
+    commit: str
+    url: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A recent commit to a file that the bound rests on."""
+
+    path: str
+    commit: str
+    url: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """How the bound moved on the default branch, oldest first. `first` None: it could not be read."""
+
+    first: float | None
+    moves: tuple[BoundMove, ...] = ()
+    versions: int = 0
+    """Commits of the file that were found."""
+    complete: bool = True
+    """The bound was read in each of them."""
+    touched: tuple[Touched, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One red test and its investigation: `test` is path::Class.method, SHAs full, minutes machine time."""
 
@@ -73,6 +113,10 @@ class Case:
     declined_for_days: int | None = None
     """How long a closed bump is not opened again; None: no promise is made."""
     feedback_url: str | None = None
+    ledger: Ledger | None = None
+    """None: it was not read."""
+    expires: str | None = None
+    """Day from which on a bump asks for another look, as 2026-09-01."""
 
     @property
     def name(self) -> str:

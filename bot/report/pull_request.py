@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
-from bot.report import markers, tables, words
+from bot.report import ledger, markers, tables, words
 from bot.report.facts import Case
 from bot.report.markdown import (
     LIMIT,
@@ -34,10 +35,15 @@ _SLUG: Final = 40
 
 def branch(site: Site, new: float) -> str:
     """`kl-triage/bump/<slug>-<hash8>/<new>`: the same site and bound give the same name, always."""
-    slug = re.sub(r"[^a-z0-9]+", "-", site.cls.lower())[:_SLUG].strip("-") or "site"
-    digest = hashlib.sha256(site.key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     value = re.sub(r"[^0-9.-]+", "-", plain(new))
-    return f"kl-triage/bump/{slug}-{digest}/{value}"
+    return f"{branch_prefix(site)}{value}"
+
+
+def branch_prefix(site: Site) -> str:
+    """How the branch of every bump of the site begins, and no other branch."""
+    slug = re.sub(r"[^a-z0-9]+", "-", _holder(site).lower())[:_SLUG].strip("-") or "site"
+    digest = hashlib.sha256(site.key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"kl-triage/bump/{slug}-{digest}/"
 
 
 def marker(site: Site) -> str:
@@ -52,7 +58,7 @@ def title(case: Case, verdict: Verdict) -> str:
     ratio = verdict.numbers.ratio
     against = f", x{times(ratio.estimate)} vs base" if ratio else ""
     move = f"{plain(proposal.old)} -> {plain(proposal.threshold)}"
-    return f"[CI] Relax {_name(site.cls)} {_name(site.attribute)} {move} (noise, {runs} runs{against})"
+    return f"[CI] Relax {_name(_holder(site))} {_name(site.attribute)} {move} (noise, {runs} runs{against})"
 
 
 def comment_line(case: Case, verdict: Verdict) -> str:
@@ -62,8 +68,10 @@ def comment_line(case: Case, verdict: Verdict) -> str:
     move = f"# {plain(proposal.old)} -> {plain(proposal.threshold)}"
     seen = f": {exceeded}/{runs} healthy runs exceeded {plain(proposal.old)}" if runs else ""
     expected = f", expected {percent(proposal.exceedance.rate)} at {plain(proposal.threshold)}"
+    again = f"; look again after {case.expires}" if case.expires else ""
     origin = " (kl-triage)" if case.pull is None else f" (kl-triage, #{case.pull})"
-    for line in (move + seen + expected + origin, move + seen + origin, move + origin):
+    for told in (seen + expected + again, seen + again, again, seen, ""):
+        line = move + told + origin
         if len(line) <= COMMENT_WIDTH and line.isascii():
             return line
     return "# moved by kl-triage"
@@ -112,12 +120,15 @@ def _changes(site: Site, proposal: Proposal) -> str:
     move = f"{plain(proposal.old)} → {plain(proposal.threshold)} ({words.direction(proposal)})"
     kept = [f"{code(f'{s.cls}.{site.attribute}', 120)} ({plain(s.value)})" for s in site.siblings[:10]]
     more = f" and {len(site.siblings) - 10} more" if len(site.siblings) > 10 else ""
-    governed = ", ".join(code(test.rpartition("::")[2], 120) for test in site.governs[:10])
-    others = f" and {len(site.governs) - 10} more" if len(site.governs) > 10 else ""
+    own = site.override
+    path, name = (site.path, site.name) if own is None else (own.path, f"{own.cls}.{own.attribute}")
+    how = "" if own is None else f" as a bound of its own, not that of {code(site.name, 160)},"
+    tests = [t for t in site.governs if own is None or t.startswith(f"{own.path}::{own.cls}.")]
+    governed = ", ".join(code(test.rpartition("::")[2], 120) for test in tests[:10])
+    others = f" and {len(tests) - 10} more" if len(tests) > 10 else ""
     return "\n".join(
         [
-            f"- {code(site.path, 300)}, {code(f'{site.cls}.{site.attribute}', 160)}: {move},"
-            " and one comment line above it.",
+            f"- {code(path, 300)}, {code(name, 160)}: {move},{how} and one comment line above it.",
             f"- Tests under this bound: {governed}{others}."
             if governed
             else "- Tests under this bound: not known.",
@@ -178,13 +189,14 @@ def _history(case: Case, readings: Sequence[Reading], proposal: Proposal) -> str
         before = tables.over(readings, proposal.old, Arm.HISTORY)
         after = tables.over(readings, proposal.threshold, Arm.HISTORY)
         replay = f"{before} over {plain(proposal.old)}, {after} over {plain(proposal.threshold)}"
-    return "\n".join(
+    lines = "\n".join(
         [
             f"- Replay of past runs of {code(case.default_branch, 60)}: {replay}.",
             "- Known regressions of this test: no history yet, so none was held against the new value.",
-            "- Earlier moves of this bound: no history yet, so cumulative factor and expiry are not given.",
+            *ledger.summary(case, proposal),
         ]
     )
+    return "\n\n".join(part for part in (lines, ledger.moves_table(case)) if part)
 
 
 def _remedies(proposal: Proposal) -> str:
@@ -224,6 +236,13 @@ def _bump(case: Case, verdict: Verdict) -> tuple[Site, Proposal]:
     if case.site is None or verdict.proposal is None:
         raise ValueError("a bump needs a site and a proposal")
     return case.site, verdict.proposal
+
+
+def _holder(site: Site) -> str:
+    """The class whose bound moves; the file of a constant, which belongs to no class."""
+    if site.override is not None:
+        return site.override.cls
+    return site.cls or PurePosixPath(site.path).stem
 
 
 def _rerun_total(verdict: Verdict) -> tuple[int, int]:

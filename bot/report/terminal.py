@@ -15,6 +15,7 @@ from bot.report.markdown import one_line
 from bot.report.numbers import exceeded, minutes, number, percent, percent_interval, plain, ratio_interval
 from bot.report.plot import ORDER, plot
 from bot.report.words import CROSS, PASS, words
+from bot.source.lines import LineSite
 from bot.source.site import Site
 from bot.verdict.answer import Numbers, Proposal, Rung, Verdict
 from bot.verdict.reading import Arm, Reading
@@ -58,8 +59,15 @@ def site_text(site: Site, width: int = 100, color: bool = False) -> str:
     """Where the bound stands and what hangs on it."""
     printed = console(width, color)
     printed.print(Text(f"{one_line(site.path)}:{site.line}:{site.column}", style="bold"), soft_wrap=True)
-    set_in = f"{one_line(site.cls)}.{one_line(site.attribute)} = {one_line(site.spelling)}"
+    set_in = f"{one_line(site.name)} = {one_line(site.spelling)}"
     printed.print(Text(f"  {set_in}  ({plain(site.value)}, scope {one_line(site.scope)})"), soft_wrap=True)
+    if site.refusal is not None:
+        refused = f"  refused ({one_line(site.refusal.code)}): {one_line(site.refusal.sentence, 1000)}"
+        printed.print(Text(refused, style="bold yellow"), soft_wrap=True)
+    if site.override is not None:
+        own = site.override
+        where = f"{one_line(own.cls)} ({one_line(own.path)}:{own.line})"
+        printed.print(Text(f"  instead  {one_line(own.attribute)} = … in {where}"), soft_wrap=True)
     for test in site.governs[:_ROWS]:
         printed.print(Text(f"  governs  {one_line(test)}"), soft_wrap=True)
     for sibling in site.siblings[:_ROWS]:
@@ -68,7 +76,15 @@ def site_text(site: Site, width: int = 100, color: bool = False) -> str:
             soft_wrap=True,
         )
     _more(printed, max(len(site.governs), len(site.siblings)), "lines")
+    if not site.complete:
+        printed.print(Text("  not all files of the tree were searched for tests under this bound"))
     return finished(printed)
+
+
+def line_text(site: LineSite) -> str:
+    """A bound outside Python; which tests it governs is not known."""
+    where = f"{one_line(site.path)}:{site.line}:{site.column}"
+    return f"{where}\n  {one_line(site.spelling)}  ({plain(site.value)}, scope line)\n"
 
 
 def _arms(verdict: Verdict, bound: float | None) -> Table:

@@ -3,11 +3,12 @@
 from bot.source.bump import bump, comment_line, diff, spell
 from bot.source.locate import ATTRIBUTES, locate
 from bot.source.proof import EditError
-from bot.source.site import Sibling, Site
+from bot.source.site import Override, Sibling, Site
 
 __all__ = [
     "ATTRIBUTES",
     "EditError",
+    "Override",
     "Sibling",
     "Site",
     "bump",

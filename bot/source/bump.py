@@ -1,28 +1,43 @@
-"""Moves a bound: one number and one comment line, spliced into the bytes and proved afterwards."""
+"""Moves a bound: one number and one comment line, or a bound of the failing class's own; spliced into the
+bytes and proved afterwards."""
 
 from __future__ import annotations
 
 import difflib
-import math
-import re
-from decimal import Decimal
 from typing import Final
 
-from bot.source.proof import EditError, prove
+from tree_sitter import Node
+
+from bot.source.layout import (
+    has_lone_return,
+    indent,
+    is_continued,
+    line_end,
+    line_start,
+    path_to,
+    starts_line,
+)
+from bot.source.override import add_override
+from bot.source.proof import EditError, Relocate, prove, prove_override
 from bot.source.site import Site
+from bot.source.spelling import comment_line, spell, value_objection
+from bot.source.tree import MAX_BYTES, parse
 from bot.verdict.answer import Refusal
 
-MAX_COMMENT: Final = 160
-
 _NO_NEWLINE: Final = "\\ No newline at end of file"
-_CODING: Final = re.compile(r"(coding)[:=]")
 
 
-def bump(data: bytes, site: Site, new: float, comment: str) -> bytes | Refusal:
-    """The file with the bound at `new` and a comment line above its statement.
+def bump(
+    data: bytes, site: Site, new: float, comment: str, relocate: Relocate | None = None
+) -> bytes | Refusal:
+    """The file with the bound at `new` and a comment line above the statement, or the entry, that holds it.
 
-    Refusal codes: stale_site, not_finite, equal, not_looser, no_comment, unsupported_layout. Raises EditError
-    if the result fails its proof, which is a bug of ours.
+    Where the site has an override, `data` is the file `site.override.path`, and the class gets a statement
+    of its own. `relocate` says which bound the failing test has in an edited text; it is asked as part of the
+    proof.
+
+    Refusal codes: that of the site, stale_site, not_finite, equal, not_looser, no_comment, does_not_parse,
+    unsupported_layout. Raises EditError if the result fails its proof, which is a bug of ours.
     """
     refusal = _objection(data, site, new)
     if refusal is not None:
@@ -30,83 +45,89 @@ def bump(data: bytes, site: Site, new: float, comment: str) -> bytes | Refusal:
     line = comment_line(comment)
     if line is None:
         return Refusal("no_comment", "A bound is not moved without a comment that says why; give one.")
-    start = data.rfind(b"\n", 0, site.start) + 1
-    statement = data[start : site.start]
-    indent = statement[: len(statement) - len(statement.lstrip(b" \t"))]
-    if not _stands_alone(data, start, statement, site):
-        return Refusal(
-            "unsupported_layout",
-            f"{site.cls}.{site.attribute} in line {site.line} does not start a line of its own; "
-            "edit it by hand.",
-        )
+    root = parse(data).root_node
+    if root.has_error:
+        return Refusal("does_not_parse", f"'{site.path}' does not parse as Python; fix it first.")
     spelling = spell(new, site.spelling)
-    inserted = indent + line.encode("ascii") + _line_end(data, start, site.end)
-    edited = data[:start] + inserted + statement + spelling.encode("ascii") + data[site.end :]
-    prove(data, edited, site, new)
+    if site.override is not None:
+        added = add_override(data, root, site.override, line, spelling)
+        if not isinstance(added, Refusal):
+            prove_override(data, added, site.override, spelling, new, relocate)
+        return added
+    edited = _moved(data, root, site, line, spelling)
+    if not isinstance(edited, Refusal):
+        prove(data, edited, site, new, relocate)
     return edited
 
 
 def _objection(data: bytes, site: Site, new: float) -> Refusal | None:
-    name = f"{site.cls}.{site.attribute}"
-    if data[site.start : site.end] != site.spelling.encode():
-        return Refusal("stale_site", f"{name} no longer stands where it was found; locate it again.")
-    if not math.isfinite(new):
-        return Refusal("not_finite", f"{new} is no bound; give a finite number.")
-    if new == site.value:
-        return Refusal("equal", f"{name} is {site.spelling} already; nothing to do.")
-    if new < site.value:
-        return Refusal("not_looser", f"{new} is below {name} = {site.spelling}; give a greater one.")
-    return None
+    if site.override is None:
+        if site.refusal is not None:
+            return site.refusal
+        if data[site.start : site.end] != site.spelling.encode():
+            return Refusal("stale_site", f"{site.name} no longer stands where it was found; locate it again.")
+    if len(data) > MAX_BYTES:
+        return Refusal(
+            "unsupported_layout", f"The file is larger than {MAX_BYTES >> 20} MiB; edit it by hand."
+        )
+    if has_lone_return(data):
+        return Refusal(
+            "unsupported_layout", "The file ends lines with a bare carriage return; edit it by hand."
+        )
+    return value_objection(site.name, site.spelling, site.value, new)
 
 
-def _stands_alone(data: bytes, start: int, statement: bytes, site: Site) -> bool:
-    """The statement begins its line, and the line before does not run into it."""
-    before = data[:start].rstrip(b"\r\n") if start else b""
-    own = statement.lstrip(b" \t").startswith(site.attribute.encode())
-    return start > 0 and own and not before.endswith(b"\\")
+def _moved(data: bytes, root: Node, site: Site, comment: str, spelling: str) -> bytes | Refusal:
+    path = path_to(root, site.start)
+    number = path[-1]
+    if number.type not in ("float", "integer") or (number.start_byte, number.end_byte) != (
+        site.start,
+        site.end,
+    ):
+        return Refusal("stale_site", f"{site.name} no longer stands where it was found; locate it again.")
+    anchor = _anchor(data, path)
+    if anchor is None:
+        return Refusal(
+            "unsupported_layout",
+            f"The statement of {site.name} in line {site.line} does not start a line of its own; "
+            "edit it by hand.",
+        )
+    start = line_start(data, anchor.start_byte)
+    added = indent(data, anchor.start_byte) + comment.encode("ascii") + line_end(data, start)
+    return data[:start] + added + data[start : site.start] + spelling.encode("ascii") + data[site.end :]
 
 
-def comment_line(comment: str) -> str | None:
-    """`comment` as one ASCII source comment; None if nothing is left of it. A comment near the top of a file
-    may not read as a declaration of its encoding."""
-    words = " ".join(comment.split())
-    plain = "".join(c if c.isprintable() else " " for c in words).encode("ascii", "replace").decode()
-    plain = _CODING.sub(r"\1 ", plain.lstrip("# ").strip())[:MAX_COMMENT].rstrip()
-    return f"# {plain}" if plain else None
+def _anchor(data: bytes, path: list[Node]) -> Node | None:
+    """What the comment goes above: the innermost entry of a dict that starts a line of its own, else the
+    whole statement; None where neither does, and inside an f-string."""
+    statement = max(index for index, node in enumerate(path) if node.type in ("module", "block")) + 1
+    below = path[statement:]
+    if any(node.type == "interpolation" for node in below):
+        return None
+    entries = [node for node in reversed(below) if node.type == "pair"]
+    return next((node for node in [*entries, below[0]] if _may_follow(data, path[0], node)), None)
 
 
-def spell(new: float, old: str) -> str:
-    """`new` written as the house writes: 0.003 → 0.005, 4e-3 → 5e-3, .01 → .02."""
-    value = Decimal(repr(new))
-    mantissa, exponent_sign, exponent = old.partition("e" if "e" in old else "E")
-    if exponent_sign:
-        scaled = value.scaleb(-int(exponent))
-        if 1 <= scaled < 10:
-            return f"{_plain(scaled)}{exponent_sign}{exponent}"
-        shift = value.adjusted()
-        return f"{_plain(value.scaleb(-shift))}{exponent_sign}{shift}"
-    spelled = _plain(value)
-    if mantissa.startswith("."):
-        return spelled.removeprefix("0")
-    return spelled if "." in spelled or "." not in mantissa else f"{spelled}.0"
-
-
-def _plain(value: Decimal) -> str:
-    spelled = format(value, "f")
-    return spelled.rstrip("0").rstrip(".") if "." in spelled else spelled
-
-
-def _line_end(data: bytes, start: int, end: int) -> bytes:
-    """As the statement's own line ends; as the line before it does where the file ends without one."""
-    stop = data.find(b"\n", end)
-    stop = stop if stop >= 0 else start - 1
-    return b"\r\n" if data[stop - 1 : stop] == b"\r" else b"\n"
+def _may_follow(data: bytes, root: Node, node: Node) -> bool:
+    """Whether a comment line may be put above the node."""
+    start = node.start_byte
+    return starts_line(data, start) and not is_continued(data, root, line_start(data, start))
 
 
 def diff(old: bytes, new: bytes, path: str) -> str:
     """Unified diff as git prints it; empty if nothing changed. Bytes that are not UTF-8 show as U+FFFD."""
-    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path}", f"b/{path}")
+    names = (_diff_name(f"a/{path}"), _diff_name(f"b/{path}"))
+    lines = difflib.unified_diff(_lines(old), _lines(new), *names)
     return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in lines)
+
+
+def _diff_name(name: str) -> str:
+    """Quoted as git quotes it where it holds a quote, a backslash or what is not printable."""
+    if name.isprintable() and not set(name) & {'"', "\\"}:
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    parts = (c if c.isprintable() else "".join(f"\\{byte:03o}" for byte in c.encode()) for c in escaped)
+    return f'"{"".join(parts)}"'
 
 
 def _lines(data: bytes) -> list[str]:

@@ -1,36 +1,64 @@
-"""Which files of the tree a name of a test file may have been imported from. Read as text, never imported."""
+"""Which files of the tree a name of a file may have been imported from. Read as text, never imported."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
 from tree_sitter import Node
 
-from bot.source.tree import statements, text
+from bot.source.tree import text
 
 SOURCE_ROOTS: Final = ("", "python", "src")
+_MAX_ORIGINS: Final = 8
 
 
-def imported_from(root: Node, path: str, name: str) -> tuple[str, list[str]]:
-    """The name that `name` ('Base' or 'module.Base') has in its own module, and the paths to try for that
-    module, likeliest first; no paths if it is not imported."""
-    head, _, attribute = name.partition(".")
-    for statement in statements(root):
-        if statement.type not in ("import_statement", "import_from_statement"):
-            continue
-        module = text(statement.child_by_field_name("module_name"))
-        for imported in statement.children_by_field_name("name"):
-            original, bound = _names(imported)
-            if bound != head:
-                continue
-            if not attribute and module:
-                return original, _paths(module, path)
-            if attribute:
-                full = f"{module}{'' if module.endswith('.') else '.'}{original}" if module else original
-                return attribute.rpartition(".")[2], _paths(full, path)
-    return name, []
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`name` as the module `module` ('pkg.kit', '..kit') knows it."""
+
+    module: str
+    name: str
+
+
+class Imports:
+    """The import statements of one file."""
+
+    def __init__(self, found: Iterable[Node]) -> None:
+        self.bound: dict[str, list[Origin]] = {}
+        """By the name bound here; `import a.b` is kept under 'a.b'. An origin without a name is a module."""
+        self.stars: list[str] = []
+        for statement in found:
+            module = "".join(text(statement.child_by_field_name("module_name")).split())
+            for imported in statement.children_by_field_name("name"):
+                original, bound = _names(imported)
+                origin = Origin(module, original) if module else Origin(original, "")
+                self.bound.setdefault(bound, []).append(origin)
+            if any(child.type == "wildcard_import" for child in statement.named_children):
+                self.stars.append(module)
+
+    def origins(self, name: str) -> list[Origin]:
+        """Where `name` ('Base', 'kit.Base' or 'a.b.Base') may come from."""
+        parts = name.split(".")
+        for count in range(len(parts), 0, -1):
+            known = self.bound.get(".".join(parts[:count]))
+            if known:
+                rest = parts[count:]
+                return [o for origin in known[:_MAX_ORIGINS] if (o := _below(origin, rest)) is not None]
+        return [Origin(module, name) for module in self.stars[:_MAX_ORIGINS]] if len(parts) == 1 else []
+
+
+def _below(origin: Origin, rest: list[str]) -> Origin | None:
+    if not rest:
+        return origin if origin.name else None
+    module = origin.module
+    for part in (origin.name, *rest[:-1]):
+        if part:
+            module += part if module.endswith(".") else f".{part}"
+    return Origin(module, rest[-1])
 
 
 def _names(node: Node) -> tuple[str, str]:
@@ -39,7 +67,8 @@ def _names(node: Node) -> tuple[str, str]:
     return text(original if original is not None else node), text(alias if alias is not None else node)
 
 
-def _paths(module: str, path: str) -> list[str]:
+def module_paths(module: str, path: str) -> list[str]:
+    """The paths to try for a module that the file at `path` imports, likeliest first."""
     if module.partition(".")[0] in sys.stdlib_module_names:
         return []
     folder = PurePosixPath(path).parent

@@ -1,26 +1,42 @@
-"""Finds the site of a bound: the one literal in the failing class that sets it. `locate`."""
+"""Finds the site of a bound: the one literal that sets what the failing test compares with. `locate`."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from tree_sitter import Node
-
-from bot.source.lineage import Lineage, ReadFile, SourceFile, SourceTree
-from bot.source.objections import objection
+from bot.source.governs import Governed, Search, governed
+from bot.source.lineage import Lineage, ListFiles, Owner, ReadFile, SourceFile, SourceTree
+from bot.source.objections import cache_is_off, constant_set_again, set_again
+from bot.source.reads import Reader
+from bot.source.scope import override_of, refusal_of, scope_of
 from bot.source.sentences import line_list, shortened
-from bot.source.site import Sibling, Site
-from bot.source.tree import MAX_BYTES, Assignment, ClassDef, descendants, parse, text
+from bot.source.siblings import siblings_of
+from bot.source.site import Site
+from bot.source.tree import MAX_BYTES, ClassDef, captured, descendants, query, text
+from bot.source.values import Answer, Literal, Values
 from bot.verdict.answer import Refusal
 
 ATTRIBUTES: Final = ("kl_threshold", "kl_div_thres")
+ENTRIES: Final = ("kl_div",)
 EXACT_GATE: Final = 1e-6
 
-PLAIN_NUMBER: Final = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _TEST: Final = re.compile(r"(?:.*?::)?([^\W\d]\w*)(?:(?:\.|::)([^\W\d]\w*))?", re.DOTALL)
-_DIRECTIONS: Final = ("_prefill", "_decode")
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """The failing test, its class's lineage, and what it reads."""
+
+    tree: SourceTree
+    reader: Reader
+    own: Owner
+    lineage: Lineage
+    method: str | None
+    entries: tuple[str, ...]
 
 
 def locate(
@@ -29,158 +45,162 @@ def locate(
     read_file: ReadFile,
     attributes: Sequence[str] = ATTRIBUTES,
     exact_gate: float = EXACT_GATE,
+    *,
+    entries: Sequence[str] = ENTRIES,
+    list_files: ListFiles | None = None,
 ) -> Site | Refusal:
     """The site that governs `test` ('Class.method', with or without 'path::' before it) in the file `path`.
 
-    `read_file` gives the bytes of a file of the tree, or None. Refusal codes: file_not_found, does_not_parse,
-    bad_test, class_not_found, bound_not_found, ambiguous, computed, inherited, directional, vacuous, shared,
-    exact_gate.
+    `read_file` gives the bytes of a file of the tree, or None; `list_files` its .py paths, without which only
+    the files that the test leads to are searched. `attributes` names the class attributes that hold bounds,
+    each also with _prefill and _decode; `entries` what a dictionary of bounds calls them.
+
+    Refusals: file_not_found, does_not_parse, bad_test, class_not_found, bound_not_found, ambiguous, computed.
+    A site may carry one too: exact_gate, vacuous, inherited, kit_default, shared.
     """
     named = _TEST.fullmatch(test)
     if named is None:
         return Refusal("bad_test", f"'{shortened(test)}' is no test name; write Class.method.")
-    data = read_file(path)
-    if data is None:
-        return Refusal(
-            "file_not_found", f"There is no file '{shortened(path)}' in this tree; check the path."
-        )
-    root = _parsed(path, data)
-    if isinstance(root, Refusal):
-        return root
-    tree = SourceTree(read_file)
-    file = tree.add(path, root)
+    tree = SourceTree(read_file, list_files)
+    file = _parsed(tree, path)
+    if isinstance(file, Refusal):
+        return file
     cls = _the_class(file, named[1])
     if isinstance(cls, Refusal):
         return cls
     lineage = tree.lineage(file, cls)
-    found = _the_assignment(lineage, attributes)
-    if isinstance(found, Refusal):
-        return found
-    spelled = _plain_number(cls, found)
-    if isinstance(spelled, Refusal):
-        return spelled
-    site = _site(data, file, cls, found.name, spelled, _governed(tree, file, cls, found.name, named[2]))
-    return objection(file, lineage, site, exact_gate) or site
+    asked = _Test(tree, Reader(attributes), Owner(file, cls), lineage, named[2], tuple(entries))
+    reading = asked.reader.read(Values(tree, lineage.owners, entries), named[2])
+    answer, attribute = reading.answer, reading.attribute
+    if isinstance(answer, Literal) and attribute is None and answer.place.kind == "class":
+        attribute = answer.place.name
+    literal = _literal(asked, answer, attribute)
+    return literal if isinstance(literal, Refusal) else _site(asked, literal, attribute, exact_gate)
 
 
-def _parsed(path: str, data: bytes) -> Node | Refusal:
-    name = shortened(path)
+def _parsed(tree: SourceTree, path: str) -> SourceFile | Refusal:
+    name, data = shortened(path), tree.data(path)
+    if data is None:
+        return Refusal("file_not_found", f"There is no file '{name}' in this tree; check the path.")
     if len(data) > MAX_BYTES:
         return Refusal("does_not_parse", f"'{name}' is larger than {MAX_BYTES >> 20} MiB; it is not read.")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
         return Refusal("does_not_parse", f"'{name}' is not UTF-8; edit it by hand.")
-    root = parse(data).root_node
-    if root.has_error:
-        line = next((n.start_point.row + 1 for n in descendants(root) if n.is_error or n.is_missing), 1)
+    file = tree.file(path)
+    line = _broken_line(file) if file is not None else 1
+    if file is None or line is not None:
         return Refusal("does_not_parse", f"'{name}' does not parse as Python near line {line}; fix it first.")
-    return root
+    return file
+
+
+def _broken_line(file: SourceFile) -> int | None:
+    """The first line that is no Python 3; the grammar takes the statements of Python 2 as well."""
+    if file.root.has_error:
+        broken = (n for n in descendants(file.root) if n.is_error or n.is_missing)
+        return next((node.start_point.row + 1 for node in broken), 1)
+    old = captured(query("[(print_statement) (exec_statement)] @found"), file.root)
+    return old[0].start_point.row + 1 if old else None
 
 
 def _the_class(file: SourceFile, name: str) -> ClassDef | Refusal:
-    named = [cls for cls in file.table.classes if cls.name == name]
+    named = file.classes_named(name)
     if not named:
-        sentence = f"'{shortened(file.path)}' defines no class {name}; check the test's name."
+        sentence = f"'{shortened(file.path)}' defines no class {shortened(name)}; check the test's name."
         return Refusal("class_not_found", sentence)
     if len(named) > 1:
         lines = line_list([cls.line for cls in named])
-        return Refusal("ambiguous", f"The class {name} is defined in lines {lines}; only one may stay.")
+        sentence = f"The class {shortened(name)} is defined in lines {lines}; only one may stay."
+        return Refusal("ambiguous", sentence)
     return named[0]
 
 
-def _the_assignment(lineage: Lineage, attributes: Sequence[str]) -> Assignment | Refusal:
-    """The one statement of the class that sets the bound, or where else the bound comes from."""
-    cls = lineage.owners[0].cls
-    for owner in lineage.owners:
-        for assignment in owner.cls.assignments():
-            if any(assignment.name.startswith(a + d) for a in attributes for d in _DIRECTIONS):
-                return Refusal(
-                    "directional",
-                    f"{owner.cls.name} has {assignment.name}, a bound of one direction; such bounds are not "
-                    "supported yet, edit it by hand.",
-                )
-    found = [a for a in cls.assignments() if a.name in attributes]
-    if len(found) > 1:
-        lines = line_list([a.statement.start_point.row + 1 for a in found])
-        names = " and ".join(sorted({a.name for a in found}))
-        return Refusal("ambiguous", f"{cls.name} sets {names} in lines {lines}; only one may set the bound.")
-    return found[0] if found else _set_elsewhere(lineage, attributes)
+def _literal(asked: _Test, answer: Answer, attribute: str | None) -> Literal | Refusal:
+    """The number that the test reads, once nothing else can be what it reads."""
+    owners = asked.lineage.owners
+    related = [
+        other
+        for cls in asked.own.file.block.classes
+        if (other := Owner(asked.own.file, cls)) != asked.own and cls.bases
+        if asked.own in asked.tree.lineage(other.file, cls).owners
+    ]
+    for name in asked.reader.general if answer is None else (attribute,):
+        again = set_again(owners, related, name) if name is not None else None
+        if again is not None:
+            return again if answer is not None else Refusal("computed", again.sentence)
+    if answer is None:
+        return _not_found(asked)
+    if isinstance(answer, Literal):
+        for path, name in answer.constants:
+            home = asked.tree.file(path)
+            changed = constant_set_again(home, name, asked.own.file) if home is not None else None
+            if changed is not None:
+                return changed
+    return answer
 
 
-def _set_elsewhere(lineage: Lineage, attributes: Sequence[str]) -> Refusal:
-    cls, path = lineage.owners[0].cls, lineage.owners[0].path
-    for owner in lineage.owners[1:]:
-        for assignment in owner.cls.assignments():
-            if assignment.name in attributes:
-                line = assignment.statement.start_point.row + 1
-                where = "" if owner.path == path else f" of {shortened(owner.path)}"
-                return Refusal(
-                    "inherited",
-                    f"{cls.name} takes {assignment.name} from {owner.cls.name} (line {line}{where}), and "
-                    f"changing it there would move other tests; give {cls.name} a bound of its own.",
-                )
-    unread = [shortened(name) for name in lineage.unread[:3]]
-    where = f"; its base {', '.join(unread)} was not found in this tree" if unread else ""
-    sentence = f"{cls.name} sets no {' or '.join(attributes)}{where}; name its attribute in the rule pack."
+def _not_found(asked: _Test) -> Refusal:
+    name, unread = asked.own.cls.shown, [b for b in asked.lineage.unread if not _is_standard(b)]
+    shown = ", ".join(shortened(base) for base in unread[:3])
+    where = f"; its base {shown} was not found in this tree" if unread else ""
+    wanted = " or ".join(asked.reader.general)
+    sentence = f"{name} sets no {wanted}{where}; name its attribute in the rule pack."
     return Refusal("bound_not_found", sentence)
 
 
-def _plain_number(cls: ClassDef, found: Assignment) -> Node | Refusal:
-    right, line = found.right, found.statement.start_point.row + 1
-    plain = right is not None and right.type in ("float", "integer") and PLAIN_NUMBER.fullmatch(text(right))
-    if right is None or not plain or not found.direct:
-        return Refusal(
-            "computed",
-            f"{cls.name}.{found.name} in line {line} is not set to a plain number in a statement of its own; "
-            "edit it by hand.",
-        )
-    return right
+def _is_standard(base: str) -> bool:
+    return base in ("object", "TestCase") or base.partition(".")[0] in sys.stdlib_module_names
 
 
-def _governed(
-    tree: SourceTree, file: SourceFile, cls: ClassDef, attribute: str, method: str | None
-) -> tuple[str, ...]:
-    """Every test of this file that reads the class's own bound, as far as the tree tells.
-
-    The failing test is one even where no file read defines its method; subclasses then have it too.
-    """
-    governed: list[str] = []
-    for user in file.table.users(cls, attribute):
-        methods = [name for owner in tree.lineage(file, user).owners for name in owner.cls.methods()]
-        if method is not None:
-            methods.append(method)
-        names = [f"{user.name}.{name}" for name in dict.fromkeys(methods)] or [user.name]
-        governed += [f"{file.path}::{name}" for name in names]
-    return tuple(governed)
-
-
-def _site(
-    data: bytes, file: SourceFile, cls: ClassDef, attribute: str, number: Node, governs: tuple[str, ...]
-) -> Site:
-    start, spelling = number.start_byte, text(number)
+def _site(asked: _Test, literal: Literal, attribute: str | None, exact_gate: float) -> Site | Refusal:
+    tree, own = asked.tree, asked.own
+    search = Search(tree, own.file)
+    tests = governed(search, tree, asked.reader, literal, own, asked.method, asked.entries)
+    data, start = literal.file.data, literal.node.start_byte
     line_start = data.rfind(b"\n", 0, start) + 1
-    siblings = [
-        Sibling(file.path, other.name, value)
-        for other in file.table.classes
-        if other is not cls and (value := _plain_value(other, attribute)) is not None
-    ]
-    return Site(
-        path=file.path,
-        cls=cls.name,
-        attribute=attribute,
-        line=number.start_point.row + 1,
-        column=len(data[line_start:start].decode("utf-8").removeprefix("\ufeff")) + 1,
+    cls = literal.place.cls
+    site = Site(
+        path=literal.file.path,
+        cls=cls.name if cls is not None else None,
+        attribute=literal.place.name,
+        line=literal.line,
+        column=len(data[line_start:start].decode("utf-8", "replace").removeprefix("\ufeff")) + 1,
         start=start,
-        end=number.end_byte,
-        spelling=spelling,
-        value=float(spelling),
-        scope="class",
-        governs=governs,
-        siblings=tuple(siblings),
+        end=literal.node.end_byte,
+        spelling=text(literal.node),
+        value=literal.value,
+        scope=scope_of(literal, own),
+        governs=tuple(test for group in tests for test in group.tests),
+        siblings=siblings_of(search, tree, literal, own, attribute),
     )
+    return _judged(asked, site, literal, attribute, exact_gate, tests)
 
 
-def _plain_value(cls: ClassDef, attribute: str) -> float | None:
-    values = [text(a.right) for a in cls.assignments() if a.name == attribute and a.direct]
-    return float(values[0]) if len(values) == 1 and PLAIN_NUMBER.fullmatch(values[0]) else None
+def _judged(
+    asked: _Test,
+    site: Site,
+    literal: Literal,
+    attribute: str | None,
+    exact_gate: float,
+    tests: list[Governed],
+) -> Site:
+    tree, own = asked.tree, asked.own
+    refusal, override = None, None
+    if site.value <= exact_gate:
+        sentence = (
+            f"{shortened(site.name)} is {site.spelling}: an exact gate, where any difference is a bug; "
+            "it is never loosened."
+        )
+        refusal = Refusal("exact_gate", sentence)
+    elif cache_is_off(tree, asked.lineage.owners, asked.method):
+        refusal = Refusal(
+            "vacuous",
+            f"{own.cls.shown} runs with --disable-radix-cache, so nothing is compared and its bound says "
+            "nothing.",
+        )
+    else:
+        override = override_of(literal, own, attribute)
+        refusal = refusal_of(tree, literal, own, attribute, site, tests, override)
+        override = override if refusal is not None else None
+    return replace(site, complete=tree.complete, refusal=refusal, override=override)

@@ -14,3 +14,8 @@ def line_list(numbers: list[int]) -> str:
 def shortened(untrusted: str) -> str:
     printable = "".join(c if c.isprintable() else "?" for c in untrusted)
     return printable if len(printable) <= MAX_NAME else printable[: MAX_NAME - 3] + "..."
+
+
+def of_file(path: str, own: str) -> str:
+    """' of kits/kl.py' behind a line number that is not one of the test's own file."""
+    return "" if path == own else f" of {shortened(path)}"

@@ -1,16 +1,20 @@
-"""A Python file as a tree: its module-level classes and what their bodies say. Nothing is imported."""
+"""A Python file as a tree: its classes and what their bodies say. Nothing is imported or run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
+from bot.source.sentences import shortened
+
 MAX_BYTES: Final = 4 << 20
+_MAX_CHAIN: Final = 100
+"""Names in one `a = b = …`; a longer chain is cut."""
 
 _COMPOUND: Final = {
     "if_statement",
@@ -58,88 +62,136 @@ def _attribute_query() -> Query:
 
 def attributes_below(node: Node) -> list[Node]:
     """Every `a.b` in the node, in the order of the text; faster than a walk over all nodes."""
-    found = QueryCursor(_attribute_query()).captures(node).get("found", [])
+    return captured(_attribute_query(), node)
+
+
+def captured(query: Query, node: Node) -> list[Node]:
+    """What `query` names "found" in the node, in the order of the text."""
+    found = QueryCursor(query).captures(node).get("found", [])
     return sorted(found, key=lambda use: use.start_byte)
+
+
+@cache
+def query(pattern: str) -> Query:
+    return Query(_language(), pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`name = right` in a class body. `direct`: a statement of its own there, under no `if`, not chained."""
+    """`name = right`. `direct`: a plain statement of its own, under no `if`, not chained, not augmented."""
 
     name: str
     statement: Node
     right: Node | None
     direct: bool
 
+    @property
+    def line(self) -> int:
+        return self.statement.start_point.row + 1
+
+
+class Block:
+    """What the statements of a module or of a class body bind; compound statements are looked into."""
+
+    def __init__(self, body: Node) -> None:
+        self.imports: list[Node] = []
+        self.classes: list[ClassDef] = []
+        self.functions: dict[str, Node] = {}
+        self.assignments: list[Assignment] = []
+        self.named: dict[str, list[Assignment]] = {}
+        for statement in statements(body):
+            self._add(statement, body)
+        for assignment in self.assignments:
+            self.named.setdefault(assignment.name, []).append(assignment)
+
+    def _add(self, statement: Node, body: Node) -> None:
+        kind, inner = statement.type, statement
+        if kind == "decorated_definition":
+            inner = statement.child_by_field_name("definition") or statement
+            kind = inner.type
+        if kind == "expression_statement":
+            direct = statement.parent == body and statement.named_child_count == 1
+            for child in statement.named_children:
+                self.assignments += _assigned(child, statement, direct)
+        elif kind == "function_definition":
+            self.functions[text(inner.child_by_field_name("name"))] = inner
+        elif kind == "class_definition":
+            self.classes.append(ClassDef(inner))
+        elif kind in ("import_statement", "import_from_statement"):
+            self.imports.append(statement)
+
 
 class ClassDef:
-    """One class at module level (also under `if` or `try`)."""
+    """One class. `bases`: names of its bases as written, without what stands in brackets.
+
+    `shown` is its name for sentences.
+    """
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.name = text(node.child_by_field_name("name"))
+        self.shown = shortened(self.name)
         self.line = node.start_point.row + 1
+        self.start = node.start_byte
+        self.keywords: dict[str, Node] = {}
+        bases = []
         arguments = node.child_by_field_name("superclasses")
-        named = arguments.named_children if arguments is not None else []
-        self.bases = tuple(text(base) for base in named if base.type in ("identifier", "attribute"))
+        for base in arguments.named_children if arguments is not None else ():
+            if base.type == "subscript":
+                base = base.child_by_field_name("value") or base
+            if base.type in ("identifier", "attribute"):
+                bases.append("".join(text(base).split()))
+            elif base.type == "keyword_argument":
+                self.keywords[text(base.child_by_field_name("name"))] = base
+        self.bases = tuple(bases)
+
+    @property
+    def decorators(self) -> list[Node]:
+        parent = self.node.parent
+        found = parent.named_children if parent is not None and parent.type == "decorated_definition" else []
+        return [node for node in found if node.type == "decorator"]
 
     @property
     def body(self) -> Node:
         body = self.node.child_by_field_name("body")
         return body if body is not None else self.node
 
+    @cached_property
+    def block(self) -> Block:
+        return Block(self.body)
+
     def methods(self) -> tuple[str, ...]:
         """Names of test methods, in the order of the text."""
-        found = []
-        for child in self.body.named_children:
-            inner = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
-            if inner is not None and inner.type == "function_definition":
-                found.append(text(inner.child_by_field_name("name")))
-        return tuple(name for name in found if name.startswith("test"))
+        return tuple(name for name in self.block.functions if name.startswith("test"))
 
-    def assignments(self) -> list[Assignment]:
+    def named(self, name: str) -> list[Assignment]:
         """Every binding of a plain name in the class body, method bodies left out."""
-        found: list[Assignment] = []
-        for statement in statements(self.body):
-            if statement.type == "expression_statement":
-                direct = statement.parent == self.body and statement.named_child_count == 1
-                for child in statement.named_children:
-                    found += _assigned(child, statement, direct)
-        return found
+        return self.block.named.get(name, [])
 
 
 def statements(block: Node) -> Iterator[Node]:
     """The statements of a block and of the compound statements in it; definitions are not entered."""
-    for child in block.named_children:
+    stack = list(reversed(block.named_children))
+    while stack:
+        child = stack.pop()
         if child.type in _COMPOUND:
-            yield from statements(child)
+            stack.extend(reversed(child.named_children))
         else:
             yield child
 
 
-def module_classes(root: Node) -> list[ClassDef]:
-    found = []
-    for statement in statements(root):
-        inner = statement
-        if statement.type == "decorated_definition":
-            definition = statement.child_by_field_name("definition")
-            inner = definition if definition is not None else statement
-        if inner.type == "class_definition":
-            found.append(ClassDef(inner))
-    return found
-
-
 def _assigned(node: Node, statement: Node, direct: bool) -> list[Assignment]:
-    if node.type not in ("assignment", "augmented_assignment"):
-        return []
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if left is None or (right is None and node.type == "assignment"):
-        return []
-    chained = right is not None and right.type == "assignment"
-    plain = left.type == "identifier" and node.type == "assignment" and not chained
-    nodes = (left, *descendants(left)) if left.type not in ("attribute", "subscript") else ()
-    targets = [node for node in nodes if node.type == "identifier"]
-    found = [Assignment(text(target), statement, right, direct and plain) for target in targets]
-    if chained and right is not None:
-        found += _assigned(right, statement, False)
+    found: list[Assignment] = []
+    current: Node | None = node
+    for _ in range(_MAX_CHAIN):
+        if current is None or current.type not in ("assignment", "augmented_assignment"):
+            break
+        left, right = current.child_by_field_name("left"), current.child_by_field_name("right")
+        if left is None or (right is None and current.type == "assignment"):
+            break
+        chained = right is not None and right.type == "assignment"
+        direct = direct and left.type == "identifier" and current.type == "assignment" and not chained
+        nodes = (left, *descendants(left)) if left.type not in ("attribute", "subscript") else ()
+        found += [Assignment(text(n), statement, right, direct) for n in nodes if n.type == "identifier"]
+        current = right
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot import __version__
-from bot.report.facts import Case, EvidenceLinks, PullLink, RedTest
-from bot.source import Sibling, Site
+from bot.report.facts import BoundMove, Case, EvidenceLinks, Ledger, PullLink, RedTest, Touched
+from bot.source import Site
 from bot.store import Investigation
-from bot.triage.measuring import COOLING_DAYS, bound_of, config_of, planned
+from bot.triage.ledger import COOLING_DAYS, expires
+from bot.triage.measuring import bound_of, config_of, planned
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading
 
@@ -51,15 +52,27 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
         not_measured=tuple(f"Rerun {n}: {r.trouble}" for n, r in enumerate(reruns, 1) if r.trouble),
         no_pull_because=facts.get("proposal_refusal"),
         declined_for_days=COOLING_DAYS,
+        ledger=_ledger(investigation),
+        expires=f"{expires(investigation):%Y-%m-%d}",
     )
 
 
 def _site(investigation: Investigation) -> Site | None:
     stored = investigation.facts["site"]
+    return Site.from_stored(stored) if stored else None
+
+
+def _ledger(investigation: Investigation) -> Ledger | None:
+    stored = investigation.facts.get("ledger")
     if not stored:
         return None
-    siblings = tuple(Sibling(**sibling) for sibling in stored["siblings"])
-    return Site(**{**stored, "siblings": siblings, "governs": tuple(stored["governs"])})
+    return Ledger(
+        first=stored["first"],
+        moves=tuple(BoundMove(**move) for move in stored["moves"]),
+        versions=stored["versions"],
+        complete=stored["complete"],
+        touched=tuple(Touched(**commit) for commit in stored["touched"]),
+    )
 
 
 def _named(values: Iterable[str | None]) -> tuple[str, ...]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from typing import Final
 
 from github import GithubException
 from github.Repository import Repository
 
 from bot.github import reads, writes
+from bot.github.tree import python_files
 from bot.report import pull_request
 from bot.report.facts import Case
-from bot.source import Site, bump, locate
+from bot.source import EditError, Site, bump, locate
+from bot.source.relocate import relocation
 from bot.store import Bump, Investigation
-from bot.store.tables import utcnow
+from bot.triage import ledger
 from bot.triage.casefile import case_file
 from bot.triage.measuring import config_of, verdict_of
 from bot.triage.services import Services
@@ -25,7 +26,6 @@ from bot.verdict import Proposal, Reading, Refusal, Verdict, VerdictKind
 log = logging.getLogger(__name__)
 
 LABEL: Final = "kl-triage"
-EXPIRES: Final = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,17 @@ def _open(
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
     if case.site is None:
         return Refusal("no_site", "The literal that sets the bound is not known, so nothing is changed.")
+    if case.ledger is None:
+        return Refusal("no_ledger", "The earlier moves of this bound were not read, so it is not moved.")
     # One that is open already comes first: this step may have opened it before a crash.
     there = writes.pull_of_branch(repo, pull_request.branch(case.site, proposal.threshold))
     if there is not None:
         return _judged(there)
-    edit = _edit(repo, investigation, case, verdict, proposal)
+    edit = _not_now(repo, investigation, case) or _edit(repo, investigation, case, verdict, proposal)
     if isinstance(edit, Refusal):
         return edit
     try:
-        return _publish(repo, edit, case, verdict, readings)
+        return _publish(repo, edit, replace(case, site=edit.site), verdict, readings)
     except GithubException as refused:
         if not writes.is_final(refused):
             raise
@@ -91,12 +93,9 @@ def _judged(there: writes.ProposedPull) -> writes.ProposedPull | Refusal:
     return there
 
 
-def _edit(
-    repo: Repository, investigation: Investigation, case: Case, verdict: Verdict, proposal: Proposal
-) -> Edit | Refusal:
-    """Located and proved anew on the default branch, which may have moved while the reruns were out."""
-    config = config_of(investigation)
-    if config.mode != "propose":
+def _not_now(repo: Repository, investigation: Investigation, case: Case) -> Refusal | None:
+    """Why the repository or the pull request as it is today is not for a bump."""
+    if config_of(investigation).mode != "propose":
         return Refusal("mode", "The repository's mode is not 'propose', so no pull request is opened.")
     if investigation.facts["base_ref"] != case.default_branch:
         return Refusal(
@@ -107,21 +106,47 @@ def _edit(
         return Refusal(
             "head_moved", "The pull request moved on while the reruns were out, so no bound is changed."
         )
+    return None
+
+
+def _edit(
+    repo: Repository, investigation: Investigation, case: Case, verdict: Verdict, proposal: Proposal
+) -> Edit | Refusal:
+    """Located and proved anew on the default branch, which may have moved while the reruns were out."""
     base_sha = reads.branch_head(repo, case.default_branch)
     if base_sha is None:
         return Refusal("no_default_branch", "The default branch could not be read, so no bound is changed.")
 
-    def read(wanted: str) -> bytes | None:
-        return reads.file_at(repo, wanted, base_sha)
-
-    path, _, name = investigation.test.partition("::")
-    site = locate(path, name, read, config.pack.attributes, config.pack.exact_gate)
+    files = python_files(repo, base_sha)
+    if files is None:
+        return Refusal(
+            "tree_unreadable",
+            "The default branch could not be searched for other tests under this bound, so it is not moved.",
+        )
+    pack = config_of(investigation).pack
+    attributes, gate = pack.attributes, pack.exact_gate
+    file, _, name = investigation.test.partition("::")
+    name = name.partition("[")[0]  # pytest's parameters stand in brackets
+    site = locate(file, name, files.get, attributes, gate, list_files=lambda: files)
     if isinstance(site, Refusal):
         return site
-    old = read(path)
+    if site.refusal is not None and site.override is None:
+        return site.refusal
+    if site.key != investigation.site_key:
+        return Refusal("site_moved", "On the default branch another literal sets this bound.")
+    path = site.path if site.override is None else site.override.path
+    old = files.get(path)
     if old is None or site.value != proposal.old:
         return Refusal("bound_moved", f"The bound on the default branch is no longer {proposal.old:g}.")
-    new = bump(old, site, proposal.threshold, pull_request.comment_line(case, verdict))
+    comment = pull_request.comment_line(case, verdict)
+    again = relocation(file, name, files.get, path, attributes, gate)
+    try:
+        new = bump(old, site, proposal.threshold, comment, again)
+    except EditError:
+        log.exception("%s: the edit of %s failed its proof", investigation.id, site.key)
+        return Refusal(
+            "not_proved", "The edit did not pass its own proof, so nothing is changed; report this."
+        )
     return new if isinstance(new, Refusal) else Edit(path, site, proposal.threshold, base_sha, old, new)
 
 
@@ -149,5 +174,5 @@ def _ledger_row(investigation: Investigation, proposal: Proposal, pull: int) -> 
         new=proposal.threshold,
         pull=pull,
         evidence=(investigation.facts.get("evidence") or {}).get("commit", ""),
-        expires_at=utcnow() + EXPIRES,
+        expires_at=ledger.expires(investigation),
     )

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 import requests
 from github import GithubException
+from github.Issue import Issue
+from github.PaginatedList import PaginatedList
 
 from tests.demo_github.github_stage import CI, FILE, TEXT, commit, git
 
@@ -180,3 +182,14 @@ def test_only_the_app_writes_check_runs(stage):
     assert refusal(check.edit, status="completed", conclusion="great")[0] == 422
     assert refusal(check.edit, output={"title": "t", "summary": "x" * 65_536})[0] == 422
     assert [name for name in stage.hooks() if name.startswith("check_run")][-1] == "check_run.completed"
+
+
+def test_pull_requests_are_listed_as_issues_of_their_author(stage):
+    stage.open_pull().edit(state="closed")
+
+    def listed(**query: str) -> list[int]:
+        return [issue.number for issue in PaginatedList(Issue, stage.repo().requester, url, query)]
+
+    url = f"{stage.repo().url}/issues"
+    assert listed(state="all", creator="dev-a") == [1]
+    assert listed(state="all", creator="kl-triage[bot]") == listed(creator="dev-a") == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import time
+from datetime import UTC, datetime
 
 import jwt
 import pytest
@@ -338,3 +339,13 @@ def test_an_app_token_is_not_accepted_by_the_repository(stage):
 def test_another_app_is_not_known(stage):
     wrong = GithubIntegration(auth=Auth.AppAuth(2, stage.private_key), **stage.options)
     assert status_of(wrong.get_repo_installation, "acme", "tinyserve") == 401
+
+
+def test_commits_of_a_file_since_a_day(stage, monkeypatch):
+    main = git(stage.git_dir, "rev-parse", "main")
+    for day in ("2026-01-01", "2026-03-01"):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"{day}T12:00:00Z")
+        main = commit(stage.git_dir, "main", {FILE: f"# {day}\n"}, day, main)
+    found = stage.repo().get_commits(sha=main, path=FILE, since=datetime(2026, 2, 1, tzinfo=UTC))
+    messages = [item.commit.message for item in found]
+    assert "2026-03-01" in messages and "2026-01-01" not in messages

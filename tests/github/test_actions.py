@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.demo.executor import JobResult
 from bot.github.actions import Actions
 from bot.verdict import Refusal
 from runners.fleets.github_actions import DispatchRefused, GitHubActionsFleet
@@ -61,6 +62,30 @@ def test_a_workflow_that_is_not_there_is_a_sentence(repo):
 def test_an_input_the_workflow_does_not_know_is_refused(repo):
     with pytest.raises(DispatchRefused, match="422"):
         Actions(repo).dispatch(WORKFLOW, "main", {"request_id": "x", "colour": "red"})
+
+
+def test_a_label_that_the_workflow_does_not_list_is_named(stage, repo, small_inputs):
+    refusal = GitHubActionsFleet(Actions(repo), ref="main", runner="9-gpu", sleep=lambda _s: None).dispatch(
+        plan()
+    )
+    assert isinstance(refusal, Refusal)
+    assert "for the runner label '9-gpu' (HTTP 422)" in refusal.sentence
+    assert runs(stage) == []
+
+
+def test_the_log_of_a_run_comes_in_pieces(stage, repo, fleet, small_inputs):
+    ticket = fleet.dispatch(plan())
+    spec = stage.hand.specs[-1]
+    line = b"2026-05-30T18:40:51.0000000Z kl-triage: head launch 1/2 repeat 2/2 value=0.002\n"
+    stage.hand.events.on_log(spec.job_id, line)
+    stage.hand.events.on_finished(spec.job_id, JobResult("cancelled"))
+    collected = fleet.collect(ticket)
+    assert [(r.arm, r.repeat, r.value) for r in collected.readings if r.status == "ok"] == [
+        ("head", 2, 0.002)
+    ]
+    assert (
+        "label 'kl-cpu' was cancelled and left no artifact; values are those of its log" in collected.missing
+    )
 
 
 def test_an_artifact_comes_from_the_blob_store(stage, repo, fleet, small_inputs):

@@ -4,6 +4,7 @@ import pytest
 from flask import jsonify
 
 from bot.github import reads
+from bot.github.blobs import job_log
 
 FILE = "test/test_kl.py"
 
@@ -64,10 +65,10 @@ def test_an_unreadable_permission_is_a_no(stage, repo):
 def test_a_log_is_fetched_without_our_token_and_a_gone_one_is_none(stage, repo):
     stage.open_pull()
     spec = stage.hand.specs[0]
-    with reads.job_log(repo, spec.job_id) as nothing:
+    with job_log(repo, spec.job_id) as nothing:
         assert nothing is None
     stage.hand.events.on_log(spec.job_id, b"\xef\xbb\xbfavg_kl_div=0.0034\n")
-    with reads.job_log(repo, spec.job_id) as log:
+    with job_log(repo, spec.job_id) as log:
         assert b"".join(log) == b"\xef\xbb\xbfavg_kl_div=0.0034\n"
-    with reads.job_log(repo, 999_999) as nothing:
+    with job_log(repo, 999_999) as nothing:
         assert nothing is None

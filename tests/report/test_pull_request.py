@@ -106,7 +106,7 @@ def test_what_has_no_data_says_so_and_nothing_is_promised():
         "Head over base: not measured.",
         "Not measured: the chance to catch a shift was not estimated.",
         "- Replay of past runs of `main`: no history yet, so not measured.",
-        "- Earlier moves of this bound: no history yet, so cumulative factor and expiry are not given.",
+        "- Earlier moves of this bound: not read, so the cumulative factor is not given.",
         "Not measured: no other remedy was estimated.",
     ):
         assert line in text

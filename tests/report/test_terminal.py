@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bot.report import evidence, terminal
 from bot.report.console import ascii_text
-from bot.verdict.answer import Numbers, Rung, Runs
+from bot.source.site import Override
+from bot.verdict.answer import Numbers, Refusal, Rung, Runs
 from bot.verdict.reading import Arm, Reading
 from tests.report.builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, readings
 from tests.report.hostile import hostile, is_inert, shape
@@ -157,6 +158,24 @@ def test_a_site():
         "  TestHybridCacheKL.kl_threshold = 0.003  (0.003, scope class)",
         f"  governs  {TEST}",
         "  sibling  TestHybridCacheKLHiCache = 0.005 in test/registered/kl/test_hybrid_cache_kl.py",
+        "  not all files of the tree were searched for tests under this bound",
+    ]
+
+
+def test_a_site_that_must_not_be_edited_and_what_goes_there_instead():
+    site = replace(
+        SITE,
+        governs=(),
+        siblings=(),
+        complete=True,
+        scope="kit default",
+        refusal=Refusal("kit_default", "It is shared."),
+        override=Override("test/test_it.py", "TestIt", "kl_threshold", 7, 99, "    ", "\n"),
+    )
+    assert terminal.site_text(site).splitlines()[1:] == [
+        "  TestHybridCacheKL.kl_threshold = 0.003  (0.003, scope kit default)",
+        "  refused (kit_default): It is shared.",
+        "  instead  kl_threshold = … in TestIt (test/test_it.py:7)",
     ]
 
 

@@ -14,13 +14,25 @@ def find(text: str | bytes, test: str = "TestA.test_x", **files: str) -> Site | 
     return locate(PATH, test, tree.get)
 
 
-def site_of(text: str | bytes, test: str = "TestA.test_x") -> Site:
-    found = find(text, test)
+def find_in(tree: dict[str, str], path: str, test: str) -> Site | Refusal:
+    """In a tree that can be listed."""
+    return locate(path, test, lambda wanted: _encoded(tree.get(wanted)), list_files=lambda: tree)
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def site_of(text: str | bytes, test: str = "TestA.test_x", **files: str) -> Site:
+    """A site that may be edited."""
+    found = find(text, test, **files)
     assert isinstance(found, Site), found
+    assert found.refusal is None, found.refusal
     return found
 
 
 def refusal_of(text: str | bytes, test: str = "TestA.test_x", **files: str) -> tuple[str, str]:
     found = find(text, test, **files)
-    assert isinstance(found, Refusal), found
-    return found.code, found.sentence
+    refusal = found.refusal if isinstance(found, Site) else found
+    assert refusal is not None, found
+    return refusal.code, refusal.sentence

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from bot.source import Sibling, locate
+from bot.source import Override, Sibling, Site, locate
 from bot.verdict.answer import Refusal
 from tests.source.builders import PATH, find, refusal_of, site_of
 
@@ -64,6 +62,8 @@ def test_ways_to_name_a_test(test):
         ("kl_div_thres = 0.0035  # was 0.003", "0.0035", 20),
         ("kl_threshold = 5E-04", "5E-04", 20),
         ("kl_threshold = \\\n        0.003", "0.003", 9),
+        ("kl_threshold = (0.003)", "0.003", 21),
+        ("kl_threshold = (  # was 0.002\n        0.003\n    )", "0.003", 9),
     ],
 )
 def test_spellings(statement, spelling, column):
@@ -176,7 +176,7 @@ COMPUTED = [
     "1_0.0",
     "3j",
     "'0.003'",
-    "(0.003)",
+    "+0.003",
     "other = 0.003",
 ]
 
@@ -205,16 +205,28 @@ def test_a_bound_under_a_condition_or_in_a_tuple_is_computed(body):
     assert refusal_of(f"class TestA:\n    {body}\n")[0] == "computed"
 
 
-@pytest.mark.parametrize("where", ["TestA", "Base"])
-def test_directional_bounds(where):
-    text = "class Base:\n    {}\nclass TestA(Base):\n    kl_div_thres = 0.003\n    {}\n"
-    lines = (
-        ("x = 1", "kl_div_thres_prefill = 0.001")
-        if where == "TestA"
-        else ("kl_div_thres_decode = 0.1", "y = 1")
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("test_prefill_hit", "kl_div_thres_prefill"),
+        ("test_decode_hit", "kl_div_thres_decode"),
+        ("test_logprobs_match", "kl_div_thres"),
+    ],
+)
+def test_directional_bounds_by_the_name_of_a_method_that_is_not_in_the_tree(method, name):
+    text = "from kit import Kit\nclass TestA(Kit):\n    kl_div_thres = 0.003\n"
+    text += "    kl_div_thres_prefill = 0.01\n    kl_div_thres_decode = 0.02\n"
+    site = site_of(text, f"TestA.{method}")
+    assert site.attribute == name
+    assert site.governs == (f"{PATH}::TestA.{method}",)
+
+
+def test_a_class_alone_does_not_tell_the_direction():
+    text = (
+        "class TestA:\n    kl_div_thres = 0.003\n    kl_div_thres_prefill = 0.01\n"
+        "    kl_div_thres_decode = 0.02\n"
     )
-    code, sentence = refusal_of(text.format(*lines))
-    assert (code, where in sentence) == ("directional", True)
+    assert refusal_of(text, "TestA")[0] == "ambiguous"
 
 
 def test_inherited_in_the_file():
@@ -222,8 +234,13 @@ def test_inherited_in_the_file():
     assert refusal_of(text) == (
         "inherited",
         "TestA takes kl_threshold from Base (line 2), and changing it there would move other tests; "
-        "give TestA a bound of its own.",
+        "give TestA a bound of its own: kl_threshold = ….",
     )
+    found = find(text)
+    assert isinstance(found, Site)
+    assert (found.scope, found.line) == ("inherited in file", 2)
+    assert found.override == Override(PATH, "TestA", "kl_threshold", 4, text.index("    x = 1"), "    ", "\n")
+    assert found.key == f"{PATH}::TestA.kl_threshold"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +259,7 @@ def test_inherited_in_the_file():
 def test_inherited_from_another_file(imports, base, place):
     kit = "class Root:\n    kl_threshold: float = 0.003\nclass Kit(Root):\n    y = 1\n"
     code, sentence = refusal_of(f"{imports}\nclass TestA({base}):\n    x = 1\n", **{place: kit})
-    assert code == "inherited"
+    assert code == "kit_default"
     assert f"from Root (line 2 of {place.replace('__', '/')}.py)" in sentence
 
 
@@ -263,15 +280,3 @@ def test_no_file_no_test_no_text():
     assert refusal_of(PLAIN, "not a test!")[0] == "bad_test"
     assert refusal_of(b"class TestA:\n    kl_threshold = 0.003 # \xe9\n")[0] == "does_not_parse"
     assert refusal_of("")[0] == "class_not_found"
-
-
-def test_two_thousand_lines_are_located_quickly():
-    neighbours = "".join(
-        f"class Test{i}(unittest.TestCase):\n    kl_threshold = 0.00{i % 9 + 1}\n    def test_x(self):\n"
-        f"        self.assertLess(run(a={i}, b=[1, 2, 3]), self.kl_threshold)\n"
-        for i in range(500)
-    )
-    started = time.process_time()
-    site = site_of(neighbours + PLAIN)
-    assert time.process_time() - started < 0.5
-    assert (site.line, len(site.siblings)) == (2013, 501)

@@ -70,6 +70,7 @@ def create_app(config: DemoConfig, git_dir: Path, base_url: str, executor: JobEx
     ):  # fmt: skip
         app.register_blueprint(module.bp)
     app.register_blueprint(routes_repo.accounts)
+    app.register_blueprint(routes_contents.archives)
     app.before_request(_before)
     app.after_request(_after)
     app.register_error_handler(ApiError, ApiError.response)

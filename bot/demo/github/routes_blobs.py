@@ -34,6 +34,19 @@ def get_blob(link: str) -> ResponseReturnValue:
     return Response(artifact.data, mimetype="application/zip")
 
 
+@bp.get("/archives/<sha>.tar.gz")
+def get_archive(sha: str) -> ResponseReturnValue:
+    w = the_world()
+    if "Authorization" in request.headers:
+        return Response(REFUSED, status=400, mimetype="application/xml")
+    commit = w.git.resolve(sha)
+    if commit is None:
+        return Response("", status=404)
+    prefix = f"{w.config.owner}-{w.config.repo}-{commit[:7]}/"
+    data = w.git.run("archive", "--format=tar.gz", f"--prefix={prefix}", commit)
+    return Response(data, mimetype="application/x-gzip")
+
+
 def _log(job: Job) -> Response:
     data, fault = bytes(job.log), job.log_fault
     if fault is None or fault.status is not None or not fault.strikes():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, jsonify, redirect, request
 from flask.typing import ResponseReturnValue
 
 from bot.demo.github.api import actor, base64_bytes, body, caller, field, moment, needs
@@ -14,6 +14,7 @@ from bot.demo.github.state import Json, User, now
 from bot.demo.github.world import World, the_world
 
 bp = Blueprint("contents", __name__, url_prefix="/repos/<owner>/<repo>/contents")
+archives = Blueprint("archives", __name__, url_prefix="/repos/<owner>/<repo>/tarball")
 
 
 @bp.get("/")
@@ -40,6 +41,17 @@ def get_contents(path: str = "") -> ResponseReturnValue:
     children = w.git.tree(commit, path)
     prefix = f"{path}/" if path else ""
     return jsonify([content(w, child, prefix + child.path, where) for child in children])
+
+
+@archives.get("/<path:ref>")
+@needs("contents")
+def get_tarball(ref: str) -> ResponseReturnValue:
+    """Leads to another host, as on GitHub."""
+    w = the_world()
+    commit = w.git.resolve(ref)
+    if commit is None:
+        raise not_found()
+    return redirect(f"{w.base_url}/_blobs/archives/{commit}.tar.gz")
 
 
 @bp.put("/<path:path>")

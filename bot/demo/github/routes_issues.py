@@ -16,6 +16,20 @@ from bot.demo.github.world import World, the_world
 bp = Blueprint("issues", __name__, url_prefix="/repos/<owner>/<repo>/issues")
 
 
+@bp.get("")
+@needs("issues")
+def list_issues() -> ResponseReturnValue:
+    """Filters state (default open) and creator. Newest first."""
+    w = the_world()
+    state, creator = request.args.get("state", "open"), request.args.get("creator", "").casefold()
+    found = [
+        pull
+        for pull in sorted(w.state.pulls.values(), key=lambda pull: -pull.number)
+        if state in ("all", pull.state) and creator in ("", pull.user.login.casefold())
+    ]
+    return page(found, lambda pull: issue(w, pull))
+
+
 @bp.get("/<int:number>")
 @needs("issues")
 def get_issue(number: int) -> ResponseReturnValue:

@@ -6,7 +6,7 @@ from flask import Blueprint, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from bot.demo.github import shapes_git, shapes_pulls
-from bot.demo.github.api import ROLES, body, caller, field, needs, page, rate_limit, role_of
+from bot.demo.github.api import ROLES, body, caller, field, moment, needs, page, rate_limit, role_of
 from bot.demo.github.diff import diff
 from bot.demo.github.errors import ApiError, not_found
 from bot.demo.github.shapes_repo import (
@@ -78,6 +78,11 @@ def list_commits() -> ResponseReturnValue:
     w = the_world()
     start = _commit(w, request.args.get("sha") or w.config.default_branch)
     flags = ["--max-count=2000", start]
+    if request.args.get("since"):
+        try:
+            flags.append(f"--since={moment(request.args['since']).isoformat()}")
+        except ValueError:
+            raise ApiError(422, "since is not a valid date-time.") from None
     if request.args.get("path"):
         flags += ["--", f":(literal){request.args['path']}"]
     return page(w.git.log(*flags), lambda found: shapes_git.commit(w, found))

@@ -1,0 +1,214 @@
+"""The ledger of one site: how its bound moved on the default branch, and what became of our own bumps.
+
+Read once, when the measuring is over, and kept in the investigation's facts: whatever is resumed later
+decides from the same ledger.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+import requests
+from github import GithubException
+from github.Repository import Repository
+
+from bot.github import history as past
+from bot.github import reads
+from bot.github.patience import limited_until
+from bot.report import pull_request
+from bot.source import Site, locate
+from bot.source.history import BoundChange, BoundHistory, Commit, history
+from bot.store import Investigation
+from bot.store.tables import utcnow
+from bot.triage.services import Services
+from bot.verdict import Refusal
+from rules import Pack
+
+log = logging.getLogger(__name__)
+
+COOLING_DAYS: Final = 90
+COOLING: Final = timedelta(days=COOLING_DAYS)
+EXPIRES: Final = timedelta(days=90)
+UNREADABLE: Final = "history_unreadable"
+MAX_VERSIONS: Final = 30
+"""Versions of the file that are read: the oldest and the newest ones, one request each."""
+RELATED_AGE: Final = timedelta(days=60)
+MAX_RELATED: Final = 10
+MAX_RELATED_FILES: Final = 6
+
+Json = dict[str, Any]
+
+
+def remember(svc: Services, investigation: Investigation, pack: Pack) -> None:
+    """Reads the ledger into the facts, once."""
+    if investigation.facts["site"] and "ledger" not in investigation.facts:
+        svc.store.remember(investigation.id, ledger=_read(svc, investigation, pack))
+
+
+def refusal(facts: Mapping[str, Any]) -> Refusal | None:
+    """Why the ledger bars a bump; None where it does not, or was not read yet."""
+    stored = (facts.get("ledger") or {}).get("refusal")
+    return None if stored is None else Refusal(**stored)
+
+
+def first_bound(facts: Mapping[str, Any]) -> float | None:
+    first = (facts.get("ledger") or {}).get("first")
+    return None if first is None else float(first)
+
+
+def expires(investigation: Investigation) -> datetime:
+    """When a bump of this investigation asks for another look; the same however often a step runs."""
+    return investigation.created_at + EXPIRES
+
+
+def _read(svc: Services, investigation: Investigation, pack: Pack) -> Json:
+    """Whatever GitHub does not give bars the bump: what is not known is not assumed."""
+    try:
+        return _ledger(svc, investigation, pack, utcnow())
+    except (GithubException, requests.RequestException) as error:
+        log.warning("%s: the history of the bound could not be read", investigation.id, exc_info=True)
+        return _barred(Refusal(UNREADABLE, _unreadable(error)))
+
+
+def _unreadable(error: Exception) -> str:
+    why = "no answer"
+    if isinstance(error, GithubException):
+        limited = limited_until(error, utcnow()) is not None
+        why = f"HTTP {error.status}{', the rate limit is spent' if limited else ''}"
+    told = f"GitHub did not give the earlier moves of this bound ({why})"
+    return f"{told}, so it is not moved; /rerun-kl asks again."
+
+
+def _barred(why: Refusal) -> Json:
+    return {
+        "first": None,
+        "moves": [],
+        "versions": 0,
+        "complete": False,
+        "touched": [],
+        "refusal": asdict(why),
+    }
+
+
+def _ledger(svc: Services, investigation: Investigation, pack: Pack, now: datetime) -> Json:
+    repo = svc.repository(investigation)
+    head = reads.branch_head(repo, investigation.facts["default_branch"])
+    if head is None:
+        return _barred(Refusal(UNREADABLE, "The default branch could not be read, so no bound is moved."))
+    seen: list[str] = []
+
+    @cache
+    def read(path: str) -> bytes | None:
+        data = reads.file_at(repo, path, head)
+        if data is not None:
+            seen.append(path)
+        return data
+
+    file, _, name = investigation.test.partition("::")
+    method = name.partition("[")[0]  # pytest's parameters stand in brackets
+    site = locate(file, method, read, pack.attributes, pack.exact_gate)
+    if isinstance(site, Refusal):
+        sentence = f"The bound is not to be found on the default branch: {site.sentence}"
+        return _barred(Refusal("not_on_default_branch", sentence))
+    listed = past.file_history(repo, site.path, head)
+    moves = history(
+        _versions(repo, listed), site.path, f"{file}::{method}", read, pack.attributes, pack.exact_gate
+    )
+    urls = {commit.sha: commit.url for commit in listed.commits}
+    barred = _objection(svc, repo, investigation, site, now) or _moved_lately(moves, urls, now)
+    return {
+        "first": moves.first,
+        "moves": [_move(change, urls) for change in moves.changes],
+        "versions": len(listed.commits),
+        "complete": listed.complete and len(listed.commits) <= MAX_VERSIONS and not moves.gaps,
+        "touched": _related(repo, seen, head, now),
+        "refusal": None if barred is None else asdict(barred),
+    }
+
+
+def _versions(repo: Repository, listed: past.FileHistory) -> Iterator[tuple[Commit, bytes | Refusal | None]]:
+    """Oldest first; of too many the oldest, which has the first bound, and the newest."""
+    skipped = Refusal("too_many_versions", f"Only {MAX_VERSIONS} versions of a file are read.")
+    commits = listed.commits[::-1]
+    for place, commit in enumerate(commits):
+        wanted = place == 0 or len(commits) - place < MAX_VERSIONS
+        data = past.version(repo, commit) if wanted else skipped
+        yield Commit(commit.sha, commit.at, commit.subject), data
+
+
+def _objection(
+    svc: Services, repo: Repository, investigation: Investigation, site: Site, now: datetime
+) -> Refusal | None:
+    """What became of our own bumps of the site: found by their branches, as the table may be a new one."""
+    if site.key != investigation.site_key:
+        sentence = f"On the default branch the bound is that of {site.key}, another one than was measured."
+        return Refusal("site_moved", sentence)
+    prefix = pull_request.branch_prefix(site)
+    bumps = past.bump_pulls(repo, svc.installations.login(), prefix, now - COOLING)
+    if bumps is None:
+        sentence = f"More than {past.MAX_BUMP_PULLS} bumps were opened or closed within {COOLING_DAYS} days."
+        return Refusal("too_many_bumps", sentence)
+    for bump in bumps:
+        svc.store.settle_bump(investigation.repo, bump.number, bump.state, bump.at)
+    declined = next((bump for bump in bumps if bump.state == "closed"), None)
+    if declined is not None:
+        return Refusal(
+            "declined",
+            f"A person closed the bump of this bound unmerged in #{declined.number} on {_day(declined.at)} "
+            f"({declined.url}), so none is proposed before {_day(declined.at + COOLING)}.",
+        )
+    still_open = next((bump for bump in bumps if bump.state == "open"), None)
+    if still_open is not None:
+        return Refusal(
+            "bump_is_open",
+            f"A bump of this bound is open in #{still_open.number} since {_day(still_open.at)} "
+            f"({still_open.url}); merge or close that first.",
+        )
+    return None
+
+
+def _moved_lately(moves: BoundHistory, urls: Mapping[str, str], now: datetime) -> Refusal | None:
+    """Whoever moved it."""
+    if moves.first is None:
+        why = moves.gaps[-1].why.sentence if moves.gaps else "No commit of its file was found."
+        return Refusal(UNREADABLE, f"The first bound is not known, so none is moved: {why}")
+    last = moves.changes[-1] if moves.changes else None
+    if last is None or last.commit.at < now - COOLING:
+        return None
+    return Refusal(
+        "cooling",
+        f"The bound was moved {last.old:g} → {last.new:g} on {_day(last.commit.at)} in {last.commit.sha[:7]} "
+        f"({urls[last.commit.sha]}), so it is not moved again before {_day(last.commit.at + COOLING)}.",
+    )
+
+
+def _move(change: BoundChange, urls: Mapping[str, str]) -> Json:
+    return {
+        "date": _day(change.commit.at),
+        "old": change.old,
+        "new": change.new,
+        "factor": change.factor,
+        "commit": change.commit.sha,
+        "url": urls[change.commit.sha],
+        "certain": change.certain,
+    }
+
+
+def _related(repo: Repository, paths: list[str], head: str, now: datetime) -> list[Json]:
+    """The newest commits to the files that the bound's lineage led to."""
+    found = [
+        commit
+        for path in paths[:MAX_RELATED_FILES]
+        for commit in past.recent_commits(repo, path, head, now - RELATED_AGE, MAX_RELATED)
+    ]
+    newest = sorted(found, key=lambda commit: commit.at, reverse=True)[:MAX_RELATED]
+    return [{"path": c.path, "commit": c.sha, "url": c.url, "date": _day(c.at)} for c in newest]
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}"
