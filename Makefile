@@ -1,7 +1,7 @@
 # make demo    the whole loop on this machine        make demo SCENARIO=regression ARGS=--keep
 # make test    the tests                             make test ARGS="-k webhook"
 # make lint    format, lint, types, workflow and Dockerfile checks
-# make bench-judge, bench-scan, measure-reference       slow measurements, see CONTRIBUTING.md
+# make bench-judge, bench-scan, bench-locate, bench-harness, measure-reference   slow measurements, see CONTRIBUTING.md
 # make fuzz-logs SECONDS=60                             also fuzz-zips, fuzz-packs
 
 PYTHON ?= python3
@@ -12,13 +12,13 @@ ARGS ?=
 SECONDS ?= 60
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench-judge bench-scan fuzz-logs fuzz-zips fuzz-packs measure-reference clean
+.PHONY: demo test lint format bench-judge bench-scan bench-locate bench-harness fuzz-logs fuzz-zips fuzz-packs measure-reference clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/kl-triage demo --scenario $(SCENARIO) $(ARGS)
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -q --cov --cov-report=term:skip-covered $(ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/.lint
 	@$(BIN)/ruff format --check .
@@ -34,6 +34,12 @@ format: $(VENV)/.lint
 
 bench-judge: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.judge $(ARGS)
+
+bench-locate: $(VENV)/.test
+	@$(BIN)/python -m tests.bench.locate $(ARGS)
+
+bench-harness: $(VENV)/.test
+	@$(BIN)/python -m tests.bench.harness $(ARGS)
 
 bench-scan: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.scan $(ARGS)

@@ -7,22 +7,40 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.verdict.answer import Refusal
-from runners.workflow import is_runner_label, kl_rerun_yml
+from runners.workflow import PACKAGE, PYTHON, is_interpreter, is_pinned, is_runner_label, kl_rerun_yml
 
 MODES: Final = ("off", "observe", "comment", "propose")
 _PACK: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 def initial_files(
-    pack_name: str, runner_labels: Sequence[str], mode: str = "observe"
+    pack_name: str,
+    runner_labels: Sequence[str],
+    mode: str = "observe",
+    *,
+    package: str = PACKAGE,
+    python: str = PYTHON,
 ) -> dict[str, str] | Refusal:
-    """Path in the repository → text. One label alone is the runner that all reruns ask for."""
+    """Path in the repository → text. One label alone is the runner that all reruns ask for.
+
+    `package` is what the rerun job measures with, `python` what it runs the project's tests with.
+    """
     if _PACK.fullmatch(pack_name) is None:
         return Refusal("bad_pack", "The rule pack's name must be lower-case letters, digits, '-' and '_'.")
     if mode not in MODES:
         return Refusal("bad_mode", f"The mode must be one of {', '.join(MODES)}.")
     if not runner_labels or not all(map(is_runner_label, runner_labels)):
         return Refusal("bad_runner", "Name at least one runner label of letters, digits, '.', '-' and '_'.")
+    if not is_pinned(package):
+        return Refusal(
+            "bad_package",
+            f"'{package[:100]}' does not pin kl-triage: give {PACKAGE}, git+https://…@ with the full commit, "
+            "the path of a wheel, or the path of an interpreter on the runners that has kl-triage.",
+        )
+    if not is_interpreter(python):
+        return Refusal(
+            "bad_python", f"'{python[:100]}' is no interpreter; give a name or path such as python3."
+        )
     return {
         ".github/kl-triage.yml": _CONFIG.format(
             pack=pack_name,
@@ -30,7 +48,7 @@ def initial_files(
             runners=", ".join(f'"{label}"' for label in runner_labels),
             runner=f'runner: "{runner_labels[0]}"\n' if len(runner_labels) == 1 else "",
         ),
-        ".github/workflows/kl-rerun.yml": kl_rerun_yml(runner_labels),
+        ".github/workflows/kl-rerun.yml": kl_rerun_yml(runner_labels, package, python),
     }
 
 

@@ -13,7 +13,7 @@ import sys
 import click
 
 from bot import __version__
-from bot.cli import harvest, judge, setup, show, source
+from bot.cli import harvest, judge, ledger, rerun, selftest, setup, show, source, triage
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,6 +31,10 @@ for command in (
     judge.calibrate,
     source.locate,
     source.bump,
+    ledger.ledger,
+    rerun.rerun,
+    triage.triage,
+    selftest.selftest,
     setup.init,
     setup.rules,
 ):

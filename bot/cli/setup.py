@@ -21,14 +21,30 @@ from bot.cli.shared import named_pack
 @click.option(
     "--mode", type=click.Choice(["observe", "comment", "propose"]), default="observe", show_default=True
 )
+@click.option(
+    "--package",
+    help="What the rerun job measures with: kl-triage==X (default: this version), git+https://…@COMMIT, "
+    "a wheel, or an interpreter of the runners that has kl-triage.",
+)
+@click.option("--python", help="What the rerun job runs the tests with.  [default: python3]")
 @click.option("--json", "as_json", is_flag=True)
-def init(repo: Path, pack_name: str, runner: tuple[str, ...], mode: str, as_json: bool) -> None:
+def init(
+    repo: Path,
+    pack_name: str,
+    runner: tuple[str, ...],
+    mode: str,
+    package: str | None,
+    python: str | None,
+    as_json: bool,
+) -> None:
     """Write .github/kl-triage.yml and .github/workflows/kl-rerun.yml into a repository."""
     from bot.verdict.answer import Refusal
     from runners.init import initial_files
+    from runners.workflow import PACKAGE, PYTHON
 
     pack = named_pack(pack_name)
-    files = initial_files(pack.name, list(runner) or list(pack.runners), mode)
+    labels = list(runner) or list(pack.runners)
+    files = initial_files(pack.name, labels, mode, package=package or PACKAGE, python=python or PYTHON)
     if isinstance(files, Refusal):
         raise InputError(files.sentence)
     for path, text in files.items():

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from bot.github.actions import Actions
 from bot.store import Investigation, Rerun
 from bot.store.tables import utcnow
+from bot.triage import ledger
+from bot.triage.ledger import COOLING_DAYS, UNREADABLE
 from bot.triage.opening import CONFIG_PATH
+from bot.triage.plans import plan_of, policy_of
 from bot.triage.services import Services
 from bot.verdict import (
     ArmPlan,
     Context,
     Evidence,
     Numbers,
-    Policy,
     Reading,
     Refusal,
     Verdict,
@@ -27,11 +30,10 @@ from bot.verdict import (
 from rules import PackErrors, RepositoryConfig, repository_pack
 from runners.fleets.fleet import Fleet, State, Ticket, with_lost
 from runners.fleets.github_actions import GitHubActionsFleet
-from runners.plan import MAX_LAUNCHES, MAX_REPEATS, RerunPlan, balanced_order
+from runners.plan import RerunPlan
 
 log = logging.getLogger(__name__)
 
-COOLING_DAYS: Final = 90
 APPEARS_WITHIN: Final = timedelta(minutes=2)
 PLANNED: Final = "planned"
 SENDING: Final = "sending"
@@ -56,7 +58,12 @@ def verdict_of(svc: Services, investigation: Investigation) -> tuple[Verdict, li
     except ValueError as error:  # readings that do not fit together: no retry would mend them
         sentence = f"The readings of the red job and of the reruns do not fit together ({error})."
         return Verdict(VerdictKind.REFUSED, "readings_do_not_fit", sentence, Numbers()), readings
-    return decide(evidence, policy_of(config_of(investigation))), readings
+    config = config_of(investigation)
+    verdict = decide(evidence, policy_of(config.pack, config.budget_minutes))
+    document = None if verdict.next is None else _document(investigation, config, verdict.next.arms, "r")
+    if isinstance(document, Refusal):
+        return Verdict(VerdictKind.REFUSED, document.code, document.sentence, verdict.numbers), readings
+    return verdict, readings
 
 
 def bound_of(investigation: Investigation) -> float | None:
@@ -66,24 +73,14 @@ def bound_of(investigation: Investigation) -> float | None:
     return None if value is None else float(value)
 
 
-def policy_of(config: RepositoryConfig) -> Policy:
-    """The judge's constants with this repository's costs."""
-    pack = config.pack
-    policy = replace(
-        Policy(),
-        launch_minutes=pack.launch_minutes,
-        repeat_minutes=pack.repeat_minutes,
-        exact_gate=pack.exact_gate,
-    )
-    return policy if config.budget_minutes is None else replace(policy, budget_minutes=config.budget_minutes)
-
-
 def _context(svc: Services, investigation: Investigation) -> Context:
     site = investigation.facts["site"]
-    ledger = svc.store.bumps(investigation.repo, investigation.site_key)
+    bumps = svc.store.bumps(investigation.repo, investigation.site_key)
+    # The file's history knows moves by people too, the table bumps from before a history that was cut.
+    firsts = [ledger.first_bound(investigation.facts), bumps[0].old if bumps else None]
     return Context(
         siblings=tuple(float(s["value"]) for s in site["siblings"]) if site else (),
-        first_bound=ledger[0].old if ledger else None,
+        first_bound=min((first for first in firsts if first), default=None),
         bump_refusal=_bump_refusal(svc, investigation),
     )
 
@@ -98,22 +95,38 @@ def _bump_refusal(svc: Services, investigation: Investigation) -> Refusal | None
         return Refusal(
             "other_red_tests", f"The same bound was exceeded in {others} too, which was not measured."
         )
-    told = [found.verdict["kind"] for found in svc.store.earlier(investigation.id) if found.verdict]
-    # Lost runs said nothing about the code, so only they may be asked for again without a mark.
-    if any(kind not in (VerdictKind.NOISE, VerdictKind.INFRA) for kind in told):
-        sentence = f"This commit was judged before ({told[-1]}); asking again does not make it noise."
+    earlier = [found.verdict for found in svc.store.earlier(investigation.id) if found.verdict]
+    if not all(map(_may_be_asked_again, earlier)):
+        kind = earlier[-1]["kind"]
+        sentence = f"This commit was judged before ({kind}); asking again does not make it noise."
         return Refusal("asked_again", sentence)
+    return ledger.refusal(facts) or _proposed_lately(svc, investigation)
+
+
+def _proposed_lately(svc: Services, investigation: Investigation) -> Refusal | None:
+    """What the bot's own table knows, also before GitHub was asked."""
     recent = svc.store.bumped_since(
         investigation.repo, investigation.site_key, COOLING_DAYS, investigation.created_at
     )
-    if recent is not None and recent.investigation != investigation.id:
-        sentence = f"A bump of this bound was proposed in #{recent.pull}, within {COOLING_DAYS} days."
-        return Refusal("cooling", sentence)
-    return None
+    if recent is None or recent.investigation == investigation.id:
+        return None
+    where = f"{investigation.facts['server_url']}/{investigation.repo}/pull/{recent.pull}"
+    told = f"A bump of this bound was proposed in #{recent.pull} on {recent.proposed_at:%Y-%m-%d} ({where})"
+    return Refusal("cooling", f"{told}, within {COOLING_DAYS} days.")
+
+
+def _may_be_asked_again(verdict: Mapping[str, Any]) -> bool:
+    """Lost runs and an unread history said nothing about the code."""
+    return verdict["kind"] in (VerdictKind.NOISE, VerdictKind.INFRA) or verdict.get("reason") == UNREADABLE
 
 
 def wants_runs(svc: Services, key: str) -> bool:
-    verdict, _ = verdict_of(svc, svc.store.investigation(key))
+    """Once nothing more is wanted the ledger is read and the judge asked again: it may bar the bump."""
+    investigation = svc.store.investigation(key)
+    verdict, _ = verdict_of(svc, investigation)
+    if verdict.next is None:
+        ledger.remember(svc, investigation, config_of(investigation).pack)
+        verdict, _ = verdict_of(svc, svc.store.investigation(key))
     log.info("%s: %s (%s)", key, verdict.kind, verdict.reason)
     return verdict.next is not None
 
@@ -123,24 +136,12 @@ def plan(svc: Services, key: str, number: int) -> str:
     investigation = svc.store.investigation(key)
     verdict, _ = verdict_of(svc, investigation)
     wanted = verdict.next.arms if verdict.next is not None else {}
-    pack = config_of(investigation).pack
+    config = config_of(investigation)
     request = f"{key}-r{number}"
-    arms = {arm: _capped(wanted[arm]) for arm in ("head", "base") if arm in wanted}
-    document = RerunPlan(
-        request=request,
-        test=investigation.test,
-        commits={"head": investigation.head_sha, "base": investigation.base_sha},
-        launches=balanced_order(
-            {arm: want.launches for arm, want in arms.items()},
-            {arm: want.repeats for arm, want in arms.items()},
-        ),
-        compare=pack.compare,
-        python_path=pack.python_path,
-        launch_timeout_s=pack.launch_timeout_minutes * 60,
-    )
-    svc.store.plan_rerun(
-        request, key, {"json": document.to_json(), "runner": config_of(investigation).runner}
-    )
+    document = _document(investigation, config, wanted, request)
+    if isinstance(document, Refusal):  # wants_runs said no to it already
+        raise RuntimeError(document.sentence)
+    svc.store.plan_rerun(request, key, {"json": document.to_json(), "runner": config.runner})
     return request
 
 
@@ -226,8 +227,11 @@ def finish(svc: Services, key: str) -> str:
     return str(verdict.kind)
 
 
-def _capped(want: ArmPlan) -> ArmPlan:
-    return ArmPlan(min(want.launches, MAX_LAUNCHES // 2), min(want.repeats, MAX_REPEATS))
+def _document(
+    investigation: Investigation, config: RepositoryConfig, wanted: Mapping[str, ArmPlan], request: str
+) -> RerunPlan | Refusal:
+    commits = {"head": investigation.head_sha, "base": investigation.base_sha}
+    return plan_of(config.pack, request=request, test=investigation.test, commits=commits, wanted=wanted)
 
 
 def _rerun(svc: Services, request: str) -> Rerun:

@@ -99,9 +99,6 @@ def _check_size(entry: zipfile.ZipInfo) -> None:
 
 
 def _readings(files: Mapping[str, bytes], plan: RerunPlan) -> tuple[Reading, ...]:
-    wanted = {
-        (launch.arm, plan.launch_id(number)): launch.repeats for number, launch in enumerate(plan.launches, 1)
-    }
     readings: list[Reading] = []
     checks: dict[tuple[str | None, int | None], set[str | None]] = {}
     for arm in plan.commits:
@@ -109,7 +106,7 @@ def _readings(files: Mapping[str, bytes], plan: RerunPlan) -> tuple[Reading, ...
         for number, line in enumerate(files.get(arm, b"").split(b"\n")[:-1], 1):
             where = f"readings-{arm}.jsonl line {number}"
             reading = _reading(line, where)
-            _check_provenance(reading, arm, plan, wanted, where)
+            _check_provenance(reading, arm, plan, where)
             labels = checks.setdefault((reading.launch, reading.repeat), set())
             if reading.label in labels or len(labels) >= MAX_CHECKS:
                 raise _Bad(f"{where}: more readings of one repeat than were planned")
@@ -129,16 +126,16 @@ def _reading(line: bytes, where: str) -> Reading:
         raise _Bad(f"{where} is not JSON") from None
 
 
-def _check_provenance(
-    reading: Reading, arm: str, plan: RerunPlan, wanted: Mapping[tuple[str, str], int], where: str
-) -> None:
+def _check_provenance(reading: Reading, arm: str, plan: RerunPlan, where: str) -> None:
     if reading.arm != arm:
         raise _Bad(f"{where}: the arm is {reading.arm}, not {arm}")
     if reading.test != plan.test:
         raise _Bad(f"{where}: the test is not the planned one")
     if reading.commit != plan.commits[arm]:
         raise _Bad(f"{where}: the commit is not the planned one of {arm}")
-    repeats = wanted.get((arm, reading.launch or ""), 0)
+    place = plan.place_of(reading.launch)
+    planned = None if place is None else plan.launches[place[0] - 1]
+    repeats = planned.repeats if planned is not None and planned.arm == arm else 0
     if reading.repeat is None or not 1 <= reading.repeat <= repeats:
         raise _Bad(f"{where}: no such launch and repeat was planned")
     if len(reading.per_prompt) > MAX_PROMPTS:

@@ -71,8 +71,8 @@ class Fleet(Protocol):
 
 
 def with_lost(plan: RerunPlan, readings: Sequence[Reading], why: str) -> tuple[Reading, ...]:
-    """The readings, and a `lost` record for each planned repeat that has none."""
-    seen = {(reading.launch, reading.repeat) for reading in readings}
+    """The readings, and a `lost` record for each planned repeat that has none, on whichever attempt."""
+    seen = {(_number(plan, reading), reading.repeat) for reading in readings}
     lost = [
         Reading(
             arm=Arm(launch.arm),
@@ -85,6 +85,11 @@ def with_lost(plan: RerunPlan, readings: Sequence[Reading], why: str) -> tuple[R
         )
         for number, launch in enumerate(plan.launches, 1)
         for repeat in range(1, launch.repeats + 1)
-        if (plan.launch_id(number), repeat) not in seen
+        if (number, repeat) not in seen
     ]
     return (*readings, *lost)
+
+
+def _number(plan: RerunPlan, reading: Reading) -> int | None:
+    place = plan.place_of(reading.launch)
+    return None if place is None else place[0]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bot.verdict.answer import Refusal
 from runners.fleets.artifact import read_artifact
 from runners.fleets.fleet import Collected, Progress, State, Ticket, with_lost
+from runners.fleets.job_log import readings_in_log
 from runners.plan import RerunPlan
 
 # A run shows up in the list of runs up to about 40 s after its dispatch was accepted.
@@ -54,6 +55,10 @@ class ActionsApi(Protocol):
 
     def artifact(self, run_id: int, name: str) -> bytes | None:
         """The zip of a named artifact; None when there is none (any more) or it is too large."""
+        ...
+
+    def log(self, run_id: int) -> Iterable[bytes]:
+        """The log of the run's first job, in pieces; none where there is none (any more)."""
         ...
 
     def cancel(self, run_id: int) -> None: ...
@@ -114,17 +119,25 @@ class GitHubActionsFleet:
         state = self._state(ticket)
         if state is None:
             return _nothing(plan, "The rerun is not among the workflow runs of the repository.")
-        name = f"kl-readings-{plan.request}"
-        data = self._api.artifact(state.run_id, name)
+        data = self._api.artifact(state.run_id, f"kl-readings-{plan.request}")
         if data is None:
-            ended = state.conclusion or state.status
-            return _nothing(plan, f"The rerun ({ended}) left no artifact {name}.")
+            return self._from_log(plan, state)
         readings = read_artifact(data, plan)
         if isinstance(readings, Refusal):
             return _nothing(plan, readings.sentence)
         every = with_lost(plan, readings, "the artifact has no record of this repeat")
         lost = len(every) - len(readings)
         return Collected(every, f"{lost} of {plan.planned} repeats left no record." if lost else None)
+
+    def _from_log(self, plan: RerunPlan, state: RunState) -> Collected:
+        """A job that was killed before its upload may still have said what it measured."""
+        how = _ENDED.get(state.conclusion or "", f"is {state.conclusion or state.status}")
+        told = f"The rerun on a runner with the label '{self._runner}' {how} and left no artifact"
+        readings = readings_in_log(self._api.log(state.run_id), plan)
+        if not readings:
+            return _nothing(plan, f"{told}.")
+        every = with_lost(plan, readings, "the log tells no value of this repeat")
+        return Collected(every, f"{told}; values are those of its log, rounded and without prompts.")
 
     def cancel(self, ticket: Ticket) -> None:
         state = self._state(ticket)
@@ -144,6 +157,14 @@ class GitHubActionsFleet:
                 return found
             self._sleep(LOOK_EVERY_S)
             for_s -= LOOK_EVERY_S
+
+
+_ENDED: Final = {
+    "success": "ended",
+    "failure": "failed",
+    "cancelled": "was cancelled",
+    "timed_out": "ran into its time limit",
+}
 
 
 def _ticket(plan: RerunPlan, state: RunState) -> Ticket:

@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--out", type=Path, required=True, help="folder for readings-*.jsonl and summary.json"
     )
     parser.add_argument("--python", default=sys.executable, help="the measured project's interpreter")
+    parser.add_argument("--resume", action="store_true", help="go on with the same plan in --out")
     options = parser.parse_args(argv)
     stop = Stop()
 
@@ -50,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if python is None:
             raise CannotRun(f"--python {options.python}: no such interpreter on this machine")
         # Not resolved: an interpreter of a virtual environment is a link, and what it links to is not it.
-        complete = run(plan, options.repo.resolve(), options.out.resolve(), Path(python).absolute(), stop)
+        interpreter = Path(python).absolute()
+        folders = options.repo.resolve(), options.out.resolve()
+        complete = run(plan, *folders, interpreter, stop, resumed=options.resume)
     except (CannotRun, PlanError) as error:
         print(f"kl-triage: {error}", file=sys.stderr)
         return 1

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hmac
 import json
+import secrets
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import Final
 
 from bot.verdict.reading import Status
-from runners.harness.process import MARK, BoundedLog, Stop, end_group
+from runners.harness.leftovers import Leftovers
+from runners.harness.process import Process, Stop
 
 POLL_S: Final = 0.05
 TEAR_DOWN_S: Final = 120.0
-OUTPUT_S: Final = 2.0
 MAX_EVENT_BYTES: Final = 8 << 20
 
 Event = Mapping[str, object]
@@ -30,95 +31,117 @@ class Outcome:
     why: str
 
 
-def launch(
-    command: Sequence[str],
-    *,
-    cwd: Path,
-    environment: Mapping[str, str],
-    name: str,
-    events: Path,
-    log: Path,
-    timeout_s: float,
-    stop: Stop,
-    on_event: Callable[[Event], None],
-) -> Outcome:
-    """Runs the probe and hands on each repeat as it is measured. On return nothing it started is left."""
-    mark = f"{name}.{time.time_ns()}"
-    events.touch()
-    with events.open("rb") as stream:
-        reader = EventReader(stream.read, on_event)
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**environment, MARK: mark},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        stdout = cast("IO[bytes]", process.stdout)
-        output = BoundedLog(stdout, log)
-        try:
-            outcome = _follow(process, reader, timeout_s, stop)
-        finally:
-            end_group(process, mark)
-        reader.poll()  # what was measured while it was being ended
-    output.join(OUTPUT_S)
-    if not output.is_alive():
-        stdout.close()
-    return outcome
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A moment of time.monotonic(), and what ran too long if it comes."""
+
+    at: float
+    why: str
+
+
+CANCELLED: Final = Outcome(Status.CANCELLED, "the rerun was cancelled")
+
+
+class Launch:
+    """What is told of one launch: `outcome` in the end, and the `foreign` lines of the probe's file."""
+
+    def __init__(self, leftovers: Leftovers, limit: Limit, stop: Stop) -> None:
+        self._leftovers, self._limit, self._stop = leftovers, limit, stop
+        self.packages: Mapping[str, object] = {}
+        self.foreign = 0
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        mark: str,
+        events: Path,
+        log: Path,
+        on_event: Callable[[Event], None],
+    ) -> Outcome:
+        """Runs the probe and hands on each repeat as it is measured. On return nothing it started is left."""
+        key = secrets.token_hex(16)
+        events.touch()
+        with events.open("rb") as stream:
+            reader = EventReader(stream.read, on_event, key)
+            with Process(command, cwd=cwd, environment=environment, mark=mark, log=log) as process:
+                process.tell(f"{key}\n".encode())
+                outcome = self._follow(process, reader)
+                self._leftovers.look()
+            reader.poll()  # what was measured while it was being ended
+        packages = reader.packages
+        self.packages = packages if isinstance(packages, dict) else {}
+        self.foreign = reader.foreign
+        return outcome
+
+    def _follow(self, process: Process, reader: EventReader) -> Outcome:
+        limit = self._limit
+        while True:
+            code = process.ended(POLL_S)
+            repeats, measured = reader.repeats, reader.measured
+            reader.poll()
+            if code is not None:
+                return Outcome(Status.ERROR, reader.fatal or _ended(code))
+            if (reader.repeats and not repeats) or (reader.measured and not measured):
+                self._leftovers.look()  # servers are up now; the tear-down takes them away
+            if reader.measured and not measured:
+                tear_down = Limit(time.monotonic() + TEAR_DOWN_S, f"the tear-down took {TEAR_DOWN_S:g} s")
+                limit = min(limit, tear_down, key=lambda each: each.at)
+            if self._stop.requested:
+                return CANCELLED
+            if time.monotonic() > limit.at:
+                return Outcome(Status.TIMEOUT, limit.why)
 
 
 class EventReader:
-    """Whole lines of the probe's file, as they appear. The measured code could write there too: bounded."""
+    """Whole lines of the probe's file, as they appear. The measured code could write there too: bounded.
 
-    def __init__(self, read: Callable[[int], bytes], on_event: Callable[[Event], None]) -> None:
-        self._read, self._on_event = read, on_event
+    Lines that are not signed with the key, or tell of a repeat out of turn, are counted as `foreign`.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], on_event: Callable[[Event], None], key: str) -> None:
+        self._read, self._on_event, self._key = read, on_event, key.encode()
         self._part = b""
         self.fatal: str | None = None
+        self.packages: object = None
         self.measured = False
+        self.repeats = self.foreign = 0
 
     def poll(self) -> None:
         while chunk := self._read(MAX_EVENT_BYTES):
             *lines, self._part = (self._part + chunk).split(b"\n")
             if len(self._part) > MAX_EVENT_BYTES:
-                self._part = b""
+                self._part, self.foreign = b"", self.foreign + 1
             for line in lines:
                 self._line(line)
 
     def _line(self, line: bytes) -> None:
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(event, dict):
-            return
-        if event.get("event") == "repeat":
+        event = self._event(line)
+        kind = event.get("event")
+        if kind == "repeat" and event.get("repeat") == self.repeats + 1:
+            self.repeats += 1
             self._on_event(event)
-        elif event.get("event") == "fatal":
+        elif kind == "fatal":
             self.fatal = str(event.get("failure"))
-        elif event.get("event") == "measured":
+        elif kind == "packages":
+            self.packages = event.get("versions")
+        elif kind == "measured":
             self.measured = True
-
-
-def _follow(process: subprocess.Popen[bytes], reader: EventReader, timeout_s: float, stop: Stop) -> Outcome:
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            process.wait(POLL_S)
-        except subprocess.TimeoutExpired:
-            pass
         else:
-            reader.poll()
-            return Outcome(Status.ERROR, reader.fatal or _ended(process.returncode))
-        measured = reader.measured
-        reader.poll()
-        if reader.measured and not measured:
-            deadline = min(deadline, time.monotonic() + TEAR_DOWN_S)
-        if stop.requested:
-            return Outcome(Status.CANCELLED, "the rerun was cancelled")
-        if time.monotonic() > deadline:
-            return Outcome(Status.TIMEOUT, f"the launch ran longer than its limit of {timeout_s:g} s")
+            self.foreign += 1
+
+    def _event(self, line: bytes) -> Event:
+        """Empty for a line that the probe did not write."""
+        digest, _, text = line.partition(b" ")
+        if not hmac.compare_digest(digest, hmac.new(self._key, text, "sha256").hexdigest().encode()):
+            return {}
+        try:
+            event = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}
+        return event if isinstance(event, dict) else {}
 
 
 def _ended(code: int) -> str:

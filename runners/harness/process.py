@@ -6,14 +6,19 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from types import TracebackType
+from typing import IO, Final, cast
+
+from runners.harness.marks import MARK, end_marked
 
 GRACE_S: Final = 2.0
-MARK: Final = "KL_TRIAGE_LAUNCH"
+OUTPUT_S: Final = 2.0
 HEAD_BYTES: Final = 2 << 20
 TAIL_BYTES: Final = 2 << 20
 _CHUNK: Final = 1 << 16
@@ -26,32 +31,85 @@ class Stop:
     requested: bool = False
 
 
-def end_group(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Ends the process, its group, and what left the group but carries the mark in its environment."""
-    _signal_group(process.pid, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE_S)
-    _signal_group(process.pid, signal.SIGKILL)
-    process.wait()
-    for pid in _marked(mark):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+class Process:
+    """Context manager: a process of its own group with its output in a bounded log.
 
+    On exit nothing that it started is left: neither its group nor what left the group but carries `mark`.
+    """
 
-def _signal_group(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+    def __init__(
+        self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], mark: str, log: Path
+    ) -> None:
+        self.mark = mark
+        self._popen = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**environment, MARK: mark},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._log = BoundedLog(cast("IO[bytes]", self._popen.stdout), log)
 
+    def __enter__(self) -> Process:
+        return self
 
-def _marked(mark: str) -> list[int]:
-    """Processes of this user that were started with MARK=mark; none where there is no /proc."""
-    wanted = f"{MARK}={mark}".encode()
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
+    def tell(self, line: bytes = b"") -> None:
+        """Writes to its stdin, once, and closes that."""
+        stdin = cast("IO[bytes]", self._popen.stdin)
         with contextlib.suppress(OSError):
-            if wanted in entry.read_bytes().split(b"\0"):
-                found.append(int(entry.parent.name))
-    return found
+            if not stdin.closed:
+                stdin.write(line)
+            stdin.close()
+
+    def ended(self, within_s: float) -> int | None:
+        """Its exit code (negative: a signal) as soon as it has one; None when the time is up first."""
+        try:
+            return self._popen.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.tell()
+        if self._popen.returncode is None:
+            self._signal_group(signal.SIGTERM)
+            self.ended(GRACE_S)
+        self._signal_group(signal.SIGKILL)
+        self._popen.wait()
+        end_marked(self.mark)
+        self._log.finish(OUTPUT_S)
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._popen.pid, number)
+
+
+class Watcher:
+    """Context manager: a process that ends whatever carries our mark should this one be killed."""
+
+    def __init__(self, mark: str) -> None:
+        script = Path(__file__).with_name("marks.py")
+        self._popen = subprocess.Popen(
+            [sys.executable, "-IS", str(script), mark],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            cast("IO[bytes]", self._popen.stdin).write(b"done")
+            cast("IO[bytes]", self._popen.stdin).close()
+        self._popen.wait()
 
 
 class BoundedLog(threading.Thread):
@@ -66,19 +124,32 @@ class BoundedLog(threading.Thread):
 
     def run(self) -> None:
         # A full disk must not block the process on its pipe: reading goes on, only writing stops.
-        with contextlib.suppress(OSError, ValueError), self._path.open("wb") as file:
-            written = 0
-            while chunk := os.read(self._stream.fileno(), _CHUNK):
-                if written < HEAD_BYTES:
-                    written += len(chunk)
-                    with contextlib.suppress(OSError):
-                        file.write(chunk)
-                        file.flush()
-                else:
-                    self._keep(chunk)
-            if self._left_out:
-                file.write(b"\n[kl-triage: %d bytes left out]\n" % self._left_out)
-            file.writelines(self._tail)
+        try:
+            with self._path.open("wb", buffering=0) as file:
+                self._copy(file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                while os.read(self._stream.fileno(), _CHUNK):
+                    pass
+
+    def finish(self, within_s: float) -> None:
+        """Waits for the end of the output; a process that kept the pipe open does not hold us up."""
+        self.join(within_s)
+        if not self.is_alive():
+            self._stream.close()
+
+    def _copy(self, file: IO[bytes]) -> None:
+        written = 0
+        while chunk := os.read(self._stream.fileno(), _CHUNK):
+            if written < HEAD_BYTES:
+                written += len(chunk)
+                file.write(chunk)
+            else:
+                self._keep(chunk)
+        if self._left_out:
+            file.write(b"\n[kl-triage: %d bytes left out]\n" % self._left_out)
+        for chunk in self._tail:
+            file.write(chunk)
 
     def _keep(self, chunk: bytes) -> None:
         self._tail.append(chunk)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 GIT_TIMEOUT_S: Final = 900
+PREFIX: Final = "kl-triage-"
+"""Of the folders that hold our worktrees."""
+_MARK: Final = "kl-triage.json"
+"""In git's own folder of a worktree of ours: the process it belongs to."""
 # Set where we are started from a git hook; they would point git at another repository than `repo`.
 _MISLEADING: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
@@ -26,6 +33,7 @@ class Worktrees:
         self._added: list[Path] = []
 
     def __enter__(self) -> Worktrees:
+        remove_abandoned(self._repo)
         return self
 
     def add(self, arm: str, commit: str) -> Path:
@@ -35,6 +43,8 @@ class Worktrees:
         tree = self._folder / arm
         self._added.append(tree)
         git(self._repo, "worktree", "add", "--quiet", "--detach", "--force", str(tree), commit)
+        entry = Path(git(tree, "rev-parse", "--absolute-git-dir").rstrip("\n"))
+        (entry / _MARK).write_text(json.dumps(_owner(os.getpid())), encoding="utf-8")
         return tree
 
     def _fetch(self, arm: str, commit: str) -> None:
@@ -49,12 +59,36 @@ class Worktrees:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for tree in self._added:
-            try:
-                git(self._repo, "worktree", "remove", "--force", "--force", str(tree))
-            except GitError:  # the folder goes with its parent; only git's own entry is left to drop
-                shutil.rmtree(tree, ignore_errors=True)
-        if self._added:
-            _git(self._repo, "worktree", "prune")
+            with contextlib.suppress(GitError):
+                remove(self._repo, tree)
+
+
+def remove(repo: Path, tree: Path) -> None:
+    """The folder first, however broken it is; git then drops the entry of a worktree that is gone."""
+    shutil.rmtree(tree, ignore_errors=True)
+    git(repo, "worktree", "remove", "--force", "--force", str(tree))
+
+
+def remove_abandoned(repo: Path) -> None:
+    """Removes the worktrees of harnesses that were killed on this machine, and no others."""
+    with contextlib.suppress(GitError, OSError):
+        common = repo / git(repo, "rev-parse", "--git-common-dir").rstrip("\n")
+        for mark in common.glob(f"worktrees/*/{_MARK}"):
+            with contextlib.suppress(GitError, OSError, ValueError, AttributeError):
+                owner = json.loads(mark.read_text(encoding="utf-8"))
+                tree = Path((mark.parent / "gitdir").read_text(encoding="utf-8").rstrip("\n")).parent
+                here = owner.get("host") == socket.gethostname()
+                if here and tree.parent.name.startswith(PREFIX) and owner != _owner(int(owner["pid"])):
+                    remove(repo, tree)
+                    shutil.rmtree(tree.parent, ignore_errors=True)
+
+
+def _owner(pid: int) -> dict[str, object]:
+    """The process that has this number at this moment; `started` tells it from a later one (None: none)."""
+    started = None
+    with contextlib.suppress(OSError, IndexError):
+        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return {"host": socket.gethostname(), "pid": pid, "started": started}
 
 
 def check_clone(repo: Path) -> None:

@@ -1,52 +1,78 @@
-"""Measures one method of a unittest class several times on one class set-up (one server start).
+"""Measures one KL test several times on one set-up (one server start), with its assertion disarmed.
 
-    python kl_probe.py --test path::Class.method --repeats R [--compare module:function] --out FILE
+    python kl_probe.py --test path::Class.method --repeats R --out FILE [--compare module:function]
 
-Runs in the project's own interpreter, in the root of its tree: standard library only, Python 3.9 and up.
-To FILE goes one JSON object a line, flushed (nan and inf as NaN and Infinity):
+Runs in the project's own interpreter, in the root of its tree: standard library only, Python 3.9 and up
+(kl_probe_pytest.py beside it is loaded for pytest tests only). To FILE goes one JSON object a line, flushed
+(nan and inf as NaN and Infinity):
 
+    {"event": "packages", "versions": {...}}
     {"event": "repeat", "repeat": 1, "at": ISO start, "duration_s": s, "checks": [...], "failure": null}
         checks: {"label", "value", "per_prompt", "threshold"} of each comparison
     {"event": "measured"}                    all repeats are done, tear-down follows
     {"event": "fatal", "failure": "..."}     nothing (more) can be measured on this launch; exit code 1
+
+With --signed, stdin's first line is a key, and each line of FILE begins with an HMAC of the rest: what the
+measured code writes there is told apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import ctypes
 import functools
+import hmac
 import importlib
 import importlib.util
 import inspect
 import json
 import math
+import os
 import re
 import signal
+import subprocess
 import sys
 import time
 import types
 import unittest
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 MAX_LINE: Final = 65_536
-MAX_LINES: Final = 300
+MAX_LINES: Final = 1_000
 MAX_CHECKS: Final = 64
 MAX_PROMPTS: Final = 4096
+MAX_LOGPROB_BYTES: Final = 64 << 20
+PACKAGES: Final = (
+    *("torch", "triton", "flashinfer-python", "sgl-kernel", "sglang", "vllm", "transformers", "numpy"),
+)
 _LABEL_NAMES: Final = ("label", "test_name")
 _NUMBER: Final = r"[-+]?(?:nan|inf|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 _WRAPPER: Final = re.compile(r"[A-Za-z_][\w.]*\(|\)")  # np.float64(0.1), tensor(0.1)
-_PRINTED: Final = re.compile(r"\b(kl_divs|avg_kl_div|ACC_THRESHOLDS)\s*=\s*(.*)")
+_MARKS: Final = re.compile(r"[.EFsx]+")
 _BOUND_IN_TEXT: Final = re.compile(rf"\bthreshold\s*=\s*({_NUMBER})")
+_COMPARED_IN_TEXT: Final = re.compile(
+    rf"({_NUMBER})\)* (?:<=?|not less than(?: or equal to)?) \(*({_NUMBER})"
+)
+PRINTS: Final = (
+    r"(?:.*\b)?kl_divs\s*=\s*(?P<per_prompt>.*)",
+    r"(?:.*\b)?avg_kl_div\s*=\s*(?P<value>.*)",
+    r"(?:.*\b)?ACC_THRESHOLDS\s*=\s*(?P<threshold>.*)",
+)
 
 
 class Refused(Exception):
     """The test cannot be measured; the message is a sentence for the reader of the readings."""
+
+
+class Ended(Refused, AssertionError):
+    """A script's exit code; perhaps it says that the bound was crossed."""
 
 
 @dataclass
@@ -63,6 +89,9 @@ class Check:
 class Trial:
     """What one repeat gave. `failure`: a reason that is not the bound."""
 
+    number: int = 0
+    at: str = ""
+    duration_s: float | None = None
     checks: list[Check] = field(default_factory=list)
     failure: str | None = None
     tried: bool = False
@@ -83,17 +112,38 @@ class Trial:
         self.checks.append(check)
 
 
-def read_check(lines: Iterable[str]) -> Check | None:
-    """The first value, per-prompt list and bound in printed lines; None without a value."""
-    found: dict[str, str] = {}
-    for line in lines:
-        match = _PRINTED.search(line)
-        if match:
-            found.setdefault(match[1], match[2])
-    value = re.match(_NUMBER, _WRAPPER.sub("", found.get("avg_kl_div", "")))
-    if value is None:
+class Forms:
+    """The printed forms of a project: which lines say what."""
+
+    def __init__(self, patterns: Iterable[str] = PRINTS) -> None:
+        self._patterns = [re.compile(pattern) for pattern in patterns]
+
+    def match(self, line: str) -> dict[str, str | None] | None:
+        """The groups of the first form that fits, also behind unittest's progress marks."""
+        marks = _MARKS.match(line)
+        for pattern in self._patterns:
+            found = pattern.match(line) or (marks and pattern.match(line[marks.end() :]))
+            if found:
+                return found.groupdict()
         return None
-    return Check(float(value[0]), _numbers(found.get("kl_divs", "")), _bound(found.get("ACC_THRESHOLDS", "")))
+
+    def read(self, lines: Iterable[str]) -> list[Check]:
+        """A label, a per-prompt list and a bound belong to the value printed next; a bound may follow it."""
+        checks: list[Check] = []
+        coming, current = Check(math.nan), cast("Check | None", None)
+        for groups in filter(None, map(self.match, lines)):
+            if groups.get("label"):
+                coming.label = str(groups["label"])[:200]
+            if groups.get("per_prompt") is not None:
+                coming.per_prompt, current = _numbers(str(groups["per_prompt"])), None
+            value = re.match(_NUMBER, _WRAPPER.sub("", groups.get("value") or ""))
+            if value is not None:
+                coming.value, current = float(value[0]), coming
+                checks.append(coming)
+                coming = Check(math.nan)
+            if groups.get("threshold") is not None:
+                (current or coming).threshold = _bound(str(groups["threshold"]))
+        return checks
 
 
 def _numbers(text: str) -> list[float]:
@@ -118,131 +168,199 @@ def _bound(text: str) -> float | None:
 class Tee:
     """A stdout that passes everything on and keeps the few lines that print a KL."""
 
-    def __init__(self, target: TextIO) -> None:
-        self._target, self._line, self.lines = target, "", cast("list[str]", [])
+    def __init__(self, target: TextIO, forms: Forms) -> None:
+        self._target, self._forms, self._line, self.lines = target, forms, "", cast("list[str]", [])
+        self.error: BaseException | None = None
 
     def write(self, text: str) -> int:
-        self._target.write(text)
+        with contextlib.suppress(OSError, ValueError):  # closed by the test: the lines still count
+            self._target.write(text)
         *whole, rest = (self._line + text).split("\n")
         for line in whole:
-            if len(line) <= MAX_LINE and len(self.lines) < MAX_LINES and _PRINTED.search(line):
+            if len(line) <= MAX_LINE and len(self.lines) < MAX_LINES and self._forms.match(line):
                 self.lines.append(line)
         self._line = rest[: MAX_LINE + 1]
         return len(text)
+
+    def end_line(self) -> None:
+        """What was printed without a line end counts too."""
+        if self._line:
+            self.write("\n")
+
+    def close(self) -> None:
+        """The stdout behind it stays open for the next repeat."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)
 
 
-class Probe:
-    """Puts itself around the compare function and the method, so that a value is read and nothing raised.
-
-    The assertion on the bound is swallowed where it is made and every other error where the method ends,
-    so a retry inside the test never fires: it would cost GPU time and hide the first value.
-    """
-
-    def __init__(self) -> None:
-        self.trial = Trial()
-
-    def wrap_compare(self, name: str) -> tuple[object, object]:
-        """Replaces module:function; returns (original, wrapped)."""
-        module_name, _, function_name = name.partition(":")
-        try:
-            module = importlib.import_module(module_name)
-            original = getattr(module, function_name)
-        except (ImportError, AttributeError) as error:
-            raise Refused(f"the compare function {name} was not found: {describe(error)}") from error
-
-        @functools.wraps(original)
-        def wrapped(*args: object, **kwargs: object) -> object:
-            return self._compare(original, args, kwargs)
-
-        setattr(module, function_name, wrapped)
-        return original, wrapped
-
-    def _compare(self, original: Callable[..., object], args: Any, kwargs: Any) -> object:
-        result, error, lines = _heard(functools.partial(original, *args, **kwargs))
-        if error is not None and not isinstance(error, AssertionError):
-            raise error
-        check = read_check(lines)
-        if check is None:
-            raise error or Refused("the compare function printed no avg_kl_div")
-        message = str(error) if error else ""
-        if check.threshold is None and (bound := _BOUND_IN_TEXT.search(message)):
-            check.threshold = float(bound[1])
-        check.label = _label(original, args, kwargs)
-        self.trial.add(check)
-        if error is not None and not _over(check, message):
-            raise error
-        return result
-
-    def wrap_method(self, cls: type, name: str, *, printed: bool) -> None:
-        """The method runs once a repeat and never raises; with `printed` its stdout is read for the value."""
-        original = getattr(cls, name)
-        if inspect.iscoroutinefunction(original):
-            raise Refused(f"{name} is an async method; only plain methods are measured today")
-
-        @functools.wraps(original)
-        def once(case: unittest.TestCase) -> None:
-            if not self.trial.tried:
-                self.trial.tried = True
-                self._run(functools.partial(original, case), printed)
-
-        setattr(cls, name, once)
-
-    def _run(self, method: Callable[[], object], printed: bool) -> None:
-        _, error, lines = _heard(method)
-        check = read_check(lines) if printed else None
-        if check is not None:
-            self.trial.add(check)
-        # Without a compare function the assertion stands: over its bound is a value, anything else a failure.
-        crossed = check is not None and isinstance(error, AssertionError) and _over(check, str(error))
-        if error is not None and not crossed:
-            self.trial.fail(error)
-
-
-def _heard(call: Callable[[], object]) -> tuple[object, BaseException | None, list[str]]:
-    """Result, error and printed KL lines of a call."""
-    tee = Tee(sys.stdout)
+@contextlib.contextmanager
+def heard(forms: Forms) -> Iterator[Tee]:
+    """Runs a piece of the test, keeps its printed KL lines and its error, and raises nothing."""
+    tee = Tee(sys.stdout, forms)
     with contextlib.redirect_stdout(cast("TextIO", tee)):
         try:
-            return call(), None, tee.lines
+            yield tee
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return None, error, tee.lines
+            tee.error = error
+    tee.end_line()
+
+
+class Probe:
+    """Puts itself around the compare function and the test, so that a value is read and nothing raised.
+
+    The assertion on the bound is swallowed where it is made and every other error where the test ends,
+    so a retry inside the test never fires: it would cost GPU time and hide the first value.
+    """
+
+    def __init__(self, emit: Callable[..., None], forms: Forms, compare: str | None = None) -> None:
+        self.emit, self.forms, self.compare, self.trial = emit, forms, compare, Trial()
+        self.logprobs: Path | None = None
+        self._original: object = None
+        self._wrapped: Callable[..., object] | None = None
+
+    def begin(self) -> None:
+        self.trial = Trial(self.trial.number + 1, _now())
+
+    def end(self) -> None:
+        """The repeat is over: one event."""
+        trial = self.trial
+        if not trial.checks and trial.failure is None:
+            trial.failure = "the test returned without printing a KL value"
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        checks = [asdict(check) for check in trial.checks]
+        told = {"at": trial.at, "duration_s": trial.duration_s, "checks": checks, "failure": trial.failure}
+        self.emit(event="repeat", repeat=trial.number, **told)
+
+    def wrap_compare(self, *, early: bool = False) -> None:
+        """Replaces the compare function, also in modules that took it by name before.
+
+        `early`: before the test file is imported, which may keep the function where nobody finds it; the
+        module may need more set-up than there is by then.
+        """
+        if self.compare is None:
+            return
+        module_name, _, function_name = self.compare.partition(":")
+        try:
+            original = getattr(importlib.import_module(module_name), function_name)
+        except Exception as error:
+            if early:
+                return
+            raise Refused(f"the compare function {self.compare} was not found: {describe(error)}") from error
+        if self._wrapped is None:
+
+            @functools.wraps(original)
+            def wrapped(*args: object, **kwargs: object) -> object:
+                return self._compare(original, args, kwargs)
+
+            self._original, self._wrapped = original, wrapped
+        for module in list(sys.modules.values()):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if value is self._original:
+                    setattr(module, name, self._wrapped)
+
+    def _compare(self, original: Callable[..., object], args: Any, kwargs: Any) -> object:
+        given = _arguments(original, args, kwargs)
+        label = next((given[name][:200] for name in _LABEL_NAMES if isinstance(given.get(name), str)), None)
+        if self.logprobs is not None:
+            save_logprobs(self.logprobs, self.trial.number, label, given)
+        result = None
+        with heard(self.forms) as tee:
+            result = original(*args, **kwargs)
+        error, checks = tee.error, self.forms.read(tee.lines)
+        if error is not None and not isinstance(error, AssertionError):
+            raise error
+        if not checks:
+            raise error or Refused("the compare function printed no KL value")
+        check = checks[0]
+        check.label = label or check.label
+        self.trial.add(check)
+        if error is not None and not _over(check, str(error)):
+            raise error
+        return result
+
+    def once(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The test runs once a repeat and never raises; without a compare function its lines are read."""
+
+        @functools.wraps(original)
+        def plain(*args: object, **kwargs: object) -> None:
+            if not self.trial.tried:
+                with self.measured():
+                    original(*args, **kwargs)
+
+        @functools.wraps(original)
+        async def awaited(*args: object, **kwargs: object) -> None:
+            if not self.trial.tried:
+                with self.measured():
+                    await original(*args, **kwargs)
+
+        return awaited if inspect.iscoroutinefunction(original) else plain
+
+    @contextlib.contextmanager
+    def measured(self) -> Iterator[None]:
+        trial = self.trial
+        trial.tried, trial.at, start = True, _now(), time.perf_counter()
+        with heard(Forms(()) if self.compare else self.forms) as tee:
+            yield
+        trial.duration_s = round(time.perf_counter() - start, 4)
+        self.settle(tee.error, tee.lines)
+
+    def settle(self, error: BaseException | None, lines: Iterable[str]) -> None:
+        """Without a compare function the assertion stands: over its bound is a value, else a failure."""
+        checks = self.forms.read(lines)
+        for check in checks[:MAX_CHECKS]:
+            self.trial.add(check)
+        over = [_over(check, str(error)) for check in checks if isinstance(error, AssertionError)]
+        if error is not None and not any(over):
+            self.trial.fail(error)
 
 
 def _over(check: Check, message: str) -> bool:
-    """Whether an AssertionError after this value is the bound's: nan is, a value under the bound is not."""
+    """Whether an AssertionError after this value is the bound's: nan is, a value under the bound is not.
+
+    A bound that was not printed is taken from the message.
+    """
+    if check.threshold is None and (bound := _BOUND_IN_TEXT.search(message)):
+        check.threshold = float(bound[1])
+    compared = _COMPARED_IN_TEXT.search(message)
+    if check.threshold is None and compared and math.isclose(float(compared[1]), check.value, rel_tol=1e-6):
+        check.threshold = float(compared[2])
     return "threshold" in message if check.threshold is None else not check.value < check.threshold
 
 
-def _label(function: Callable[..., object], args: Any, kwargs: Any) -> str | None:
-    """The check's name from its argument: a passing check does not print it."""
+def _arguments(function: Callable[..., object], args: Any, kwargs: Any) -> dict[str, Any]:
     with contextlib.suppress(TypeError, ValueError):
-        bound = inspect.signature(function).bind(*args, **kwargs).arguments
-        for name in _LABEL_NAMES:
-            if isinstance(bound.get(name), str):
-                return str(bound[name])[:200]
-    return None
+        return inspect.signature(function).bind(*args, **kwargs).arguments
+    return {}
 
 
-def replace_everywhere(original: object, wrapped: object) -> None:
-    """Modules that took the compare function by name before it was wrapped get the wrapped one too."""
-    for module in list(sys.modules.values()):
-        for name, value in list(getattr(module, "__dict__", {}).items()):
-            if value is original:
-                setattr(module, name, wrapped)
+def save_logprobs(file: Path, repeat: int, label: str | None, given: dict[str, Any]) -> None:
+    """Appends the arguments that are nested lists of numbers as one line; nothing beyond the file's limit."""
+    with contextlib.suppress(Exception), file.open("a") as out:
+        nested = {name: rows for name, value in given.items() if (rows := _rows(value))}
+        line = json.dumps({"repeat": repeat, "label": label, "arguments": nested}, default=float) + "\n"
+        if nested and out.tell() + len(line) <= MAX_LOGPROB_BYTES:
+            out.write(line)
 
 
-def load(test: str) -> tuple[types.ModuleType, type[unittest.TestCase], str]:
-    """Imports the test file and finds its class and method."""
+def _rows(value: Any) -> list[Any] | None:
+    """A list of lists of numbers as plain lists, also from arrays and tensors; None for anything else."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, (list, tuple)):
+        return None
+    rows = [row.tolist() if hasattr(row, "tolist") else row for row in plain]
+    lists = all(isinstance(row, (list, tuple)) for row in rows)
+    return rows if lists and not any(isinstance(item, str) for row in rows for item in row) else None
+
+
+def load(test: str) -> tuple[types.ModuleType, type]:
+    """Imports the test file and finds its class."""
     path, _, name = test.partition("::")
     class_name, _, method = name.partition(".")
     file = Path(path).resolve()
-    if not file.is_file():
-        raise Refused(f"{path} does not exist at this commit")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise Refused(f"{path} is not a Python file")
@@ -252,13 +370,9 @@ def load(test: str) -> tuple[types.ModuleType, type[unittest.TestCase], str]:
     cls = getattr(module, class_name, None)
     if not isinstance(cls, type):
         raise Refused(f"{path} has no class {class_name} at this commit")
-    if not issubclass(cls, unittest.TestCase):
-        raise Refused(f"{class_name} is not a unittest.TestCase; only unittest classes are measured today")
     if not callable(getattr(cls, method, None)):
         raise Refused(f"{class_name} has no method {method} at this commit")
-    if getattr(cls, "__unittest_skip__", False):
-        raise Refused(f"{class_name} is skipped: {getattr(cls, '__unittest_skip_why__', '')}")
-    return module, cls, method
+    return module, cls
 
 
 class Result(unittest.TestResult):
@@ -281,33 +395,110 @@ class Result(unittest.TestResult):
         self._trial.fail(unittest.SkipTest(reason))
 
 
-def measure(
-    probe: Probe, module: types.ModuleType, cls: type[unittest.TestCase], method: str, repeats: int, emit: Any
+def run_unittest(
+    probe: Probe, module: types.ModuleType, cls: type[unittest.TestCase], method: str, repeats: int
 ) -> None:
     """Class set up once, the method `repeats` times, torn down: the order of unittest's own suite."""
+    if getattr(cls, "__unittest_skip__", False):
+        raise Refused(f"{cls.__name__} is skipped: {getattr(cls, '__unittest_skip_why__', '')}")
+    original = getattr(cls, method)
+    if inspect.iscoroutinefunction(original) and not issubclass(cls, unittest.IsolatedAsyncioTestCase):
+        raise Refused(f"{method} is an async method, but {cls.__name__} is no IsolatedAsyncioTestCase")
+    probe.wrap_compare()
+    setattr(cls, method, probe.once(original))
     with contextlib.ExitStack() as teardown:
-        teardown.callback(unittest.doModuleCleanups)
+        teardown.callback(unittest.case.doModuleCleanups)
         getattr(module, "setUpModule", lambda: None)()
         teardown.callback(getattr(module, "tearDownModule", lambda: None))
         teardown.callback(cls.doClassCleanups)
         cls.setUpClass()
         teardown.callback(cls.tearDownClass)
-        for repeat in range(1, repeats + 1):
-            trial = probe.trial = Trial()
-            at, start = datetime.now(timezone.utc), time.perf_counter()  # noqa: UP017
-            cls(method).run(Result(trial))
-            if not trial.checks and trial.failure is None:
-                trial.failure = "the method returned without printing a KL value"
-            sys.stdout.flush()
-            emit(
-                event="repeat",
-                repeat=repeat,
-                at=at.isoformat(timespec="milliseconds"),
-                duration_s=round(time.perf_counter() - start, 4),
-                checks=[asdict(check) for check in trial.checks],
-                failure=trial.failure,
-            )
-        emit(event="measured")
+        for _ in range(repeats):
+            probe.begin()
+            cls(method).run(Result(probe.trial))
+            probe.end()
+        probe.emit(event="measured")
+
+
+def run_script(probe: Probe, path: str, arguments: list[str]) -> None:
+    """A script is measured as a process of its own; all it and its children print is read."""
+    command = ["bash", path] if path.endswith(".sh") else [sys.executable, path]
+    probe.begin()
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [*command, *arguments],
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=end_with_parent,
+    )
+    tee, last = Tee(sys.stdout, probe.forms), ""
+    for chunk in iter(functools.partial(os.read, cast("Any", process.stdout).fileno(), 1 << 16), b""):
+        text = chunk.decode("utf-8", errors="replace")
+        last = (last + text)[-MAX_LINE:]
+        tee.write(text)
+    code = process.wait()
+    tee.end_line()
+    probe.trial.duration_s = round(time.perf_counter() - start, 4)
+    said = (last.strip().splitlines() or ["nothing"])[-1]
+    kind = Ended if code > 0 else Refused  # a signal is no assertion
+    why = f"the script ended with exit code {code}, last it said: {said[:200]}"
+    probe.settle(kind(why) if code else None, tee.lines)
+    probe.end()
+    probe.emit(event="measured")
+
+
+def run_pytest(probe: Probe, test: str, repeats: int) -> None:
+    """By the project's own pytest, through the plugin beside this file."""
+    if importlib.util.find_spec("pytest") is None:
+        raise Refused(f"{test} is a pytest test, and this interpreter has no pytest")
+    file = Path(__file__).with_name("kl_probe_pytest.py")
+    spec = cast("Any", importlib.util.spec_from_file_location("kl_probe_pytest", file))
+    plugin = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(plugin)
+    problem = plugin.run(probe, test, repeats)
+    if problem is not None:
+        raise Refused(problem)
+
+
+def run(probe: Probe, kind: str, test: str, repeats: int, arguments: list[str]) -> None:
+    path, separator, name = test.partition("::")
+    file = Path(path)
+    if not file.is_file():
+        raise Refused(f"{path} does not exist at this commit")
+    class_name, _, method = name.partition(".")
+    if kind == "script" or not separator:
+        run_script(probe, path, arguments)
+        return
+    probe.wrap_compare(early=True)
+    if kind == "pytest" or not method or "[" in name or (kind == "auto" and _has_no_base(file, class_name)):
+        run_pytest(probe, test, repeats)
+    else:
+        module, cls = load(test)
+        if issubclass(cls, unittest.TestCase):
+            run_unittest(probe, module, cls, method, repeats)
+        elif kind == "unittest":
+            raise Refused(f"{class_name} is not a unittest.TestCase")
+        else:
+            del sys.modules[module.__name__]  # pytest imports it its own way
+            run_pytest(probe, test, repeats)
+
+
+def _has_no_base(file: Path, name: str) -> bool:
+    """A class that surely is no TestCase: seen without an import."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        body = ast.parse(file.read_bytes()).body
+        return any(isinstance(node, ast.ClassDef) and node.name == name and not node.bases for node in body)
+    return False
+
+
+def versions() -> dict[str, str]:
+    """Of the installed packages that can move a KL; none is imported."""
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(Exception):
+            found[name] = metadata.version(name)[:60]
+    return found
 
 
 def describe(error: BaseException) -> str:
@@ -322,31 +513,42 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")  # noqa: UP017
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measures one KL test method; see the top of this file.")
+    parser = argparse.ArgumentParser(description="Measures one KL test; see the top of this file.")
     parser.add_argument("--test", required=True)
     parser.add_argument("--repeats", required=True, type=int)
-    parser.add_argument("--compare")
     parser.add_argument("--out", required=True)
+    parser.add_argument("--kind", default="auto")
+    parser.add_argument("--compare")
+    parser.add_argument("--prints", type=json.loads, default=PRINTS, help="patterns, a JSON list")
+    parser.add_argument("--arguments", type=json.loads, default=[], help="of a script, a JSON list")
+    parser.add_argument("--logprobs", type=Path, help="file for the log-probs that are compared")
+    parser.add_argument("--signed", action="store_true")
     options = parser.parse_args()
     end_with_parent()
+    key = sys.stdin.readline().strip().encode() if options.signed else b""
     if sys.path and Path(sys.path[0]) == Path(__file__).resolve().parent:
         del sys.path[0]  # where this file lies is no part of the project
-    sys.path.insert(0, str(Path(options.test.partition("::")[0]).resolve().parent))
+    path = options.test.partition("::")[0]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    sys.argv = [path]
+    os.environ.pop("PYTEST_ADDOPTS", None)
     with Path(options.out).open("a", encoding="utf-8") as out:
 
         def emit(**event: object) -> None:
-            out.write(json.dumps(event) + "\n")
+            line = json.dumps(event)
+            out.write((hmac.new(key, line.encode(), "sha256").hexdigest() + " " if key else "") + line + "\n")
             out.flush()
 
         try:
-            probe = Probe()
-            compare = probe.wrap_compare(options.compare) if options.compare else None
-            module, cls, method = load(options.test)
-            if compare:
-                replace_everywhere(*compare)
-            probe.wrap_method(cls, method, printed=compare is None)
-            measure(probe, module, cls, method, options.repeats, emit)
+            emit(event="packages", versions=versions())
+            probe = Probe(emit, Forms(options.prints), options.compare)
+            probe.logprobs = options.logprobs
+            run(probe, options.kind, options.test, options.repeats, options.arguments)
         except BaseException as error:
             emit(event="fatal", failure=describe(error))
             raise

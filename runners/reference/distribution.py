@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
+from scipy.stats import chi2, norm
 
 from bot.verdict.reading import Reading
 from bot.verdict.stats import clopper_pearson
@@ -106,3 +107,45 @@ class Distribution:
 
 def _range(values: NDArray[np.float64]) -> str:
     return f"{values.min():.5f} to {values.max():.5f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What DISTRIBUTION.md says of a healthy method on a CPU: median in nats, log-sd, bound."""
+
+    median: float
+    log_sd: float
+    bound: float
+
+
+RECORDED: Final = Recorded(median=0.00256, log_sd=0.093, bound=BOUNDS[0])
+"""Of the demo's method, 1000 runs."""
+_CHANCE: Final = 1e-4
+"""How rarely a healthy machine is told that it differs, by each comparison."""
+
+
+def faults_seen(found: Distribution) -> list[str]:
+    """What no healthy machine shows, whatever its level; a sentence each."""
+    if not np.isfinite(found.values).all():
+        return ["a run gave nan or inf"]
+    told = []
+    if found.identical() == 1 and len(found.values) > 2:
+        told.append("every run gave the same value")
+    if found.highest_prompts().max() >= OUTLIER:
+        told.append(f"a prompt lies × {found.highest_prompts().max():.0f} over the median prompt")
+    return told
+
+
+def deviations(found: Distribution, recorded: Recorded = RECORDED) -> list[str]:
+    """How level and spread of finite runs differ from the recorded ones beyond chance; needs 3 runs."""
+    n = len(found.values)
+    told = []
+    ratio = float(np.exp(np.log(found.values).mean())) / recorded.median
+    margin = float(norm.isf(_CHANCE / 2)) * recorded.log_sd / math.sqrt(n)
+    if abs(math.log(ratio)) > margin:
+        told.append(f"the level is × {ratio:.3g} of the recorded {recorded.median:g} nats")
+    spread = found.log_sd / recorded.log_sd
+    low, high = (math.sqrt(chi2.ppf(p, n - 1) / (n - 1)) for p in (_CHANCE / 2, 1 - _CHANCE / 2))
+    if not low < spread < high:
+        told.append(f"the spread (log-sd {found.log_sd:.3f}) is × {spread:.2g} of the recorded one")
+    return told

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-_TEMPLATE: Final = Path(__file__).with_name("kl-rerun.yml")
-_OPTIONS: Final = "options: [gpu]"
-_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+from bot import __version__
 
-__all__ = ["is_runner_label", "kl_rerun_yml"]
+PACKAGE: Final = f"kl-triage=={__version__}"
+PYTHON: Final = "python3"
+
+_TEMPLATE: Final = Path(__file__).with_name("kl-rerun.yml")
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+_PATH: Final = r"[\w./+@ -]{0,300}"
+_PACKAGES: Final = tuple(
+    re.compile(form)
+    for form in (
+        r"kl-triage==[0-9][A-Za-z0-9.!+-]{0,60}",
+        r"git\+https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){1,5}@[0-9a-f]{40}",
+        rf"[/\w.]{_PATH}\.whl",
+        rf"/{_PATH}/python[0-9.]{{0,8}}",
+    )
+)
+_INTERPRETER: Final = re.compile(rf"[/\w.]{_PATH}")
+
+__all__ = ["PACKAGE", "PYTHON", "is_interpreter", "is_pinned", "is_runner_label", "kl_rerun_yml"]
 
 
 def is_runner_label(label: str) -> bool:
@@ -19,10 +35,35 @@ def is_runner_label(label: str) -> bool:
     return _LABEL.fullmatch(label) is not None
 
 
-def kl_rerun_yml(runner_labels: Sequence[str]) -> str:
-    """kl-rerun.yml that can ask for these labels and no other. Raises ValueError without a usable label."""
+def is_pinned(package: str) -> bool:
+    """An index version, a git URL with its full commit, a wheel, or the path of an interpreter that has
+    kl-triage already: what says today which code runs tomorrow."""
+    return any(form.fullmatch(package) for form in _PACKAGES)
+
+
+def is_interpreter(python: str) -> bool:
+    """A program's name or path: python3, .venv/bin/python."""
+    return _INTERPRETER.fullmatch(python) is not None
+
+
+def kl_rerun_yml(runner_labels: Sequence[str], package: str = PACKAGE, python: str = PYTHON) -> str:
+    """kl-rerun.yml that can ask for these labels and no other, measures with `package` and runs the tests
+    with `python`. Raises ValueError for a label, package or interpreter that is none."""
     labels = list(dict.fromkeys(runner_labels))
     if not labels or not all(map(is_runner_label, labels)):
         raise ValueError("runner labels: at least one; letters, digits, '.', '-' and '_' only")
-    quoted = ", ".join(f'"{label}"' for label in labels)  # quoted: YAML would read 8080 or on as no text
-    return _TEMPLATE.read_text(encoding="utf-8").replace(_OPTIONS, f"options: [{quoted}]")
+    if not is_pinned(package) or not is_interpreter(python):
+        raise ValueError("package and python: see is_pinned and is_interpreter")
+    text = _TEMPLATE.read_text(encoding="utf-8")
+    # Quoted: YAML would read 8080 or on as no text.
+    for setting, value in (
+        ("options: [gpu]", f"options: [{', '.join(map(_quoted, labels))}]"),
+        ("KL_TRIAGE_PACKAGE: kl-triage==0", f"KL_TRIAGE_PACKAGE: {_quoted(package)}"),
+        ("PROJECT_PYTHON: python3", f"PROJECT_PYTHON: {_quoted(python)}"),
+    ):
+        text = text.replace(setting, value)
+    return text
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

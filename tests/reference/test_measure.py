@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from bot.verdict.reading import Reading
-from runners.reference.distribution import Distribution
-from runners.reference.measure import main
+from runners.reference.distribution import RECORDED, Distribution, Recorded, deviations, faults_seen
+from runners.reference.measure import HERE, main
+
+DISTRIBUTION_MD = HERE / "DISTRIBUTION.md"
 
 
 def distribution(values, prompts=None) -> Distribution:
@@ -60,3 +62,19 @@ def test_a_method_that_is_not_there_is_one_line(capsys):
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert "TestHybridCacheKL has no method test_nothing" in said.err
+
+
+def test_a_prompt_out_of_all_proportion_is_a_fault_and_a_higher_level_is_a_deviation():
+    loud = distribution([0.002, 0.05, 0.002], [[0.002, 0.002], [0.002, 0.098], [0.002, 0.002]])
+    assert faults_seen(loud) == ["a prompt lies × 49 over the median prompt"]
+    assert faults_seen(distribution([0.002, np.inf])) == ["a run gave nan or inf"]
+    recorded = Recorded(median=0.002, log_sd=0.1, bound=0.003)
+    twice = distribution([0.0041, 0.0039, 0.0036, 0.0044])
+    assert deviations(twice, recorded) == ["the level is × 1.99 of the recorded 0.002 nats"]
+    assert deviations(distribution([0.0021, 0.0019, 0.0018, 0.0022]), recorded) == []
+
+
+def test_the_record_is_that_of_the_document():
+    table = DISTRIBUTION_MD.read_text()
+    row = f"| test_logprobs_match | 1000 | {RECORDED.median} | {RECORDED.log_sd} |"
+    assert row in table

@@ -72,7 +72,11 @@ class Project:
 
     def commit(self, body: str, header: str = HEADER) -> str:
         """Commits a test class with this body and returns the SHA."""
-        (self.path / "test_kl.py").write_text(header + textwrap.indent(textwrap.dedent(body), "    "))
+        return self.commit_file(header + textwrap.indent(textwrap.dedent(body), "    "))
+
+    def commit_file(self, text: str, name: str = "test_kl.py") -> str:
+        """Commits a whole file and returns the SHA."""
+        (self.path / name).write_text(textwrap.dedent(text))
         self.git("add", "-A")
         self.git("commit", "--quiet", "--allow-empty", "-m", "version")
         return self.git("rev-parse", "HEAD")
@@ -117,6 +121,9 @@ class Harness:
         self.stdout, self.stderr = self.process.communicate(timeout=timeout)
         return self.process.returncode
 
+    def launches(self) -> list[dict]:
+        return [json.loads(line) for line in (self.out / "launches.jsonl").read_text().splitlines()]
+
     def terminate(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
@@ -143,15 +150,15 @@ def start(project: Project, tmp_path: Path):
     """Starts the harness on a plan; what a test leaves running is killed."""
     started: list[Harness] = []
 
-    def _start(plan: RerunPlan | str, **environment: str) -> Harness:
+    def _start(plan: RerunPlan | str, *options: str, out: Path | None = None, **environment: str) -> Harness:
         plan_file = tmp_path / f"plan-{len(started)}.json"
         plan_file.write_text(plan if isinstance(plan, str) else plan.to_json())
-        out = tmp_path / f"out-{len(started)}"
+        out = out or tmp_path / f"out-{len(started)}"
         command = [sys.executable, "-m", "runners.harness", f"--plan={plan_file}", f"--out={out}"]
         temporary = tmp_path / "tmp"
         temporary.mkdir(exist_ok=True)
         process = subprocess.Popen(
-            [*command, f"--repo={project.path}"],
+            [*command, f"--repo={project.path}", *options],
             cwd=ROOT,
             env={**os.environ, "TMPDIR": str(temporary), **environment},
             stdout=subprocess.PIPE,
@@ -172,8 +179,8 @@ def start(project: Project, tmp_path: Path):
 def run(start):
     """Runs the harness to its end."""
 
-    def _run(plan: RerunPlan | str, **environment: str) -> Harness:
-        harness = start(plan, **environment)
+    def _run(plan: RerunPlan | str, *options: str, **given) -> Harness:
+        harness = start(plan, *options, **given)
         harness.wait()
         return harness
 
@@ -185,6 +192,16 @@ def until(condition: Callable[[], bool], seconds: float = 15) -> None:
     while not condition():
         assert time.monotonic() < deadline, "did not happen in time"
         time.sleep(0.02)
+
+
+def marked(text: str = "KL_TRIAGE_LAUNCH=req-1.") -> list[int]:
+    """Processes on this machine that a launch of ours started, by the mark in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if text.encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+    return found
 
 
 def command_lines() -> str:
@@ -204,6 +221,7 @@ def helpers():
         plan = staticmethod(make_plan)
         until = staticmethod(until)
         command_lines = staticmethod(command_lines)
+        marked = staticmethod(marked)
         kit = KIT
 
     return Helpers

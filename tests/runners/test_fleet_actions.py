@@ -9,9 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.verdict.answer import Refusal
+from bot.verdict.reading import Reading
 from runners.fleets import DispatchRefused, GitHubActionsFleet, RunState, State, Ticket
+from runners.fleets.fleet import with_lost
+from runners.fleets.job_log import readings_in_log
 from runners.plan import PlannedLaunch, RerunPlan
 
 HEAD = "a" * 40
@@ -29,6 +34,7 @@ class GitHubInMemory:
     runs: list[tuple[str, RunState]] = field(default_factory=list)
     sent: list[Mapping[str, str]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
+    logs: dict[int, bytes] = field(default_factory=dict)
     cancelled: list[int] = field(default_factory=list)
     slept: float = 0
 
@@ -55,6 +61,10 @@ class GitHubInMemory:
 
     def artifact(self, run_id: int, name: str) -> bytes | None:
         return self.artifacts.get(name)
+
+    def log(self, run_id: int) -> list[bytes]:
+        data = self.logs.get(run_id, b"")
+        return [data[at : at + 7] for at in range(0, len(data), 7)]
 
     def cancel(self, run_id: int) -> None:
         self.cancelled.append(run_id)
@@ -180,7 +190,9 @@ def test_what_did_not_come_is_lost_and_said():
     assert isinstance(ticket, Ticket)
     api.set_state(status="completed", conclusion="cancelled")
     collected = one.collect(ticket)
-    assert collected.missing == "The rerun (cancelled) left no artifact kl-readings-req-1."
+    assert collected.missing == (
+        "The rerun on a runner with the label 'kl-cpu' was cancelled and left no artifact."
+    )
     assert [r.status for r in collected.readings] == ["lost", "lost"]
     api.artifacts["kl-readings-req-1"] = artifact(record(2))
     collected = one.collect(ticket)
@@ -203,3 +215,62 @@ def test_a_deleted_run_is_lost_and_only_a_live_one_is_cancelled():
     assert api.cancelled == [100]
     api.runs.clear()
     assert one.progress(ticket).state is State.LOST
+
+
+LOG = """\ufeff2026-05-30T18:40:50.0000000Z ##[group]Run exec
+2026-05-30T18:40:51.0000000Z kl-triage: head launch 1/1 repeat 1/2 value=0.0021345 bound=0.003
+2026-05-30T18:40:52.0000000Z kl-triage: head launch 1/1 repeat 2/2 error: RuntimeError: CUDA out of memory
+2026-05-30T18:40:52.0000000Z kl-triage: head launch 1/1 repeat 9/2 value=9 bound=0.003
+2026-05-30T18:40:52.0000000Z kl-triage: base launch 1/1 repeat 1/2 value=9 bound=0.003
+2026-05-30T18:40:53.0000000Z kl-triage: head launch 1/1 repeat 2/2 val"""
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "how"),
+    [("cancelled", "was cancelled"), ("failure", "failed"), ("timed_out", "ran into its time limit")],
+)
+def test_without_an_artifact_the_log_still_says_what_was_measured(conclusion, how):
+    api = GitHubInMemory()
+    one = fleet(api)
+    ticket = one.dispatch(PLAN)
+    assert isinstance(ticket, Ticket)
+    api.set_state(status="completed", conclusion=conclusion)
+    api.logs[100] = LOG.encode()
+    collected = one.collect(ticket)
+    assert [(r.status, r.value, r.repeat, r.threshold) for r in collected.readings] == [
+        ("ok", 0.0021345, 1, None),
+        ("lost", None, 2, None),
+    ]
+    assert collected.missing == (
+        f"The rerun on a runner with the label 'kl-cpu' {how} and left no artifact; values are those of its "
+        "log, rounded and without prompts."
+    )
+
+
+def test_a_reason_that_speaks_of_a_value_is_no_value():
+    line = b"kl-triage: head launch 1/1 repeat 1/2 check=hit error: ValueError: bad value=5\n"
+    assert readings_in_log([line], PLAN) == ()
+
+
+def test_a_log_made_to_hurt_gives_each_planned_check_once():
+    line = b"kl-triage: head launch 1/1 repeat 1/2 check=%d value=nan\n"
+    twice = [line % 1, line % 1, *(line % number for number in range(1000))]
+    endless = [b"x" * 1_000_000] * 3
+    found = readings_in_log(
+        [*twice, *endless, b"\n", b"kl-triage: head launch 1/1 repeat 2/2 value=1e-3\n"], PLAN
+    )
+    assert len(found) == 64 + 1 and found[-1].value == 0.001
+    assert len({(r.repeat, r.label) for r in found}) == len(found)
+
+
+@given(st.lists(st.binary(max_size=80), max_size=20))
+def test_no_bytes_break_the_reading_of_a_log(pieces):
+    assert all(r.status == "ok" and r.launch == "req-1-1" for r in readings_in_log(pieces, PLAN))
+
+
+def test_a_launch_measured_again_counts_as_that_launch():
+    again = Reading.from_record({**record(1), "launch": "req-1-1-2"})
+    every = with_lost(PLAN, [Reading.from_record(record(2)), again], "gone")
+    assert [(r.launch, r.repeat, r.status) for r in every] == [("req-1-1", 2, "ok"), ("req-1-1-2", 1, "ok")]
+    stranger = Reading.from_record({**record(1), "launch": "req-1-7"})
+    assert [r.status for r in with_lost(PLAN, [stranger], "gone")] == ["ok", "lost", "lost"]

@@ -186,3 +186,22 @@ def test_repeats_without_a_record_are_lost():
         ("base", "req-1-2", 1, "lost"),
         ("base", "req-1-2", 2, "lost"),
     ]
+
+
+def test_a_launch_that_was_measured_again_is_taken_beside_its_first_try():
+    again = record(launch="req-1-1-2", value=0.003)
+    answer = read_artifact(packed({"readings-head.jsonl": lines(record(), again)}), PLAN)
+    assert not isinstance(answer, Refusal)
+    assert [(reading.launch, reading.value) for reading in answer] == [
+        ("req-1-1", 0.002),
+        ("req-1-1-2", 0.003),
+    ]
+
+
+@pytest.mark.parametrize(
+    "launch", ["req-1-3", "req-1-0", "req-1-1-1", "req-1-1-", "req-1-2-2", "req-2-1", None]
+)
+def test_a_launch_that_the_plan_does_not_have_is_not_believed(launch):
+    assert "no such launch and repeat was planned" in sentence(
+        {"readings-head.jsonl": lines(record(launch=launch))}
+    )

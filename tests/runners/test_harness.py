@@ -296,7 +296,7 @@ def test_the_measured_code_does_not_see_the_credentials_of_the_bot_or_the_job(pr
         ({"test": "../test_kl.py::TestKL.test_hit"}, "test: must be path::Class.method"),
         ({"test": "/etc/test_kl.py::TestKL.test_hit"}, "test: must be path::Class.method"),
         ({"test": "a\nb.py::TestKL.test_hit"}, "test: must be path::Class.method"),
-        ({"test": "test_kl.py::TestKL.test_hit; rm"}, "test: must end in ::Class.method"),
+        ({"test": "test_kl.py::TestKL.test_hit; rm"}, "test: must end in ::Class.method, ::function"),
         ({"python_path": "/"}, "python_path: must be a list"),
         ({"python_path": ["a:/etc"]}, "python_path: folders inside the tree only"),
         ({"compare": "os:system('x')"}, "compare: must be module:function"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -15,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.probe import PROBE
-from runners.probe.kl_probe import read_check
+from runners.probe.kl_probe import Forms
 
 
 def printed(*lines: str):
-    check = read_check(lines)
-    return check and (check.value, check.per_prompt, check.threshold)
+    checks = Forms().read(lines)
+    return (checks[0].value, checks[0].per_prompt, checks[0].threshold) if checks else None
 
 
 def test_numpy_2_lines():
@@ -67,7 +68,7 @@ def test_what_python_prints_is_read_back_exactly(value: float, per_prompt: list[
 
 @given(st.lists(st.text(), max_size=6))
 def test_any_text_is_survived(lines: list[str]):
-    read_check(lines)
+    Forms().read(lines)
 
 
 def test_the_probe_runs_on_old_interpreters_and_needs_only_the_standard_library():
@@ -79,6 +80,22 @@ def test_the_probe_runs_on_old_interpreters_and_needs_only_the_standard_library(
         for alias in node.names
     }
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.12", "3.13"])
+def test_it_measures_with_another_interpreter(tmp_path, version):
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""]).returncode != 0:
+        pytest.skip(f"no Python {version} on this machine")
+    (tmp_path / "test_it.py").write_text(
+        "import unittest\nclass Test(unittest.TestCase):\n"
+        "    def test_it(self): print('avg_kl_div=0.004'); self.assertLess(0.004, 0.003)\n"
+    )
+    command = [python, str(PROBE), "--test=test_it.py::Test.test_it", "--repeats=2", "--out=events"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    assert [event["checks"][0]["threshold"] for event in events[1:3]] == [0.003, 0.003]
+    assert [event["failure"] for event in events[1:3]] == [None, None]
 
 
 class Probed:
@@ -103,7 +120,9 @@ class Probed:
             text=True,
             timeout=20,
         )
-        return [json.loads(line) for line in events.read_text().splitlines()], done.stdout + done.stderr
+        told = [json.loads(line) for line in events.read_text().splitlines()]
+        assert told.pop(0)["event"] == "packages"
+        return told, done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -189,7 +208,7 @@ def test_a_failing_tear_down_is_a_failure(probe):
 
 def test_a_method_that_returns_early_has_no_value(probe):
     (event, _), _ = probe("def test_it(self): return")
-    assert event["failure"] == "the method returned without printing a KL value"
+    assert event["failure"] == "the test returned without printing a KL value"
 
 
 def test_a_skip_is_no_value(probe):
@@ -204,7 +223,17 @@ def test_the_compare_function_is_found_in_modules_that_took_it_before(probe):
     assert event["failure"] is None and event["checks"][0]["value"] == 0.005
 
 
-def test_without_a_compare_function_the_first_printed_value_counts(probe):
+def test_the_compare_function_is_found_in_a_class_that_keeps_it(probe):
+    (event, _), _ = probe(
+        """
+        keep = staticmethod(compare)
+        def test_it(self): self.keep([0.005], B, 'm', 'hit')
+        """
+    )
+    assert event["failure"] is None and event["checks"][0]["label"] == "hit"
+
+
+def test_without_a_compare_function_printed_values_count(probe):
     (event, _), output = probe("def test_it(self): compare([0.005], B, 'm', 'hit')", compare=None)
     assert event["failure"] is None
     assert event["checks"] == [{"label": None, "value": 0.005, "per_prompt": [0.005], "threshold": 0.003}]
@@ -228,11 +257,10 @@ def test_without_a_compare_function_another_failure_is_still_a_failure(probe):
     [
         ("x = 1", {}, "Test has no method test_it at this commit"),
         (
-            "def test_it(self): pass",
-            {"base": "object"},
-            "Test is not a unittest.TestCase; only unittest classes",
+            "async def test_it(self): pass",
+            {},
+            "test_it is an async method, but Test is no IsolatedAsyncioTestCase",
         ),
-        ("async def test_it(self): pass", {}, "test_it is an async method; only plain methods"),
         (
             "def test_it(self): pass",
             {"compare": "kit:nothing"},

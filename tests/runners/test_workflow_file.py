@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bot import __version__
 from bot.verdict.answer import Refusal
 from rules import repository_pack
 from runners.init import initial_files
@@ -92,6 +93,57 @@ def test_init_observes_unless_told_otherwise():
 def test_init_refuses_what_is_no_pack_or_mode(pack, mode, code):
     answer = initial_files(pack, ["kl-cpu"], mode)
     assert isinstance(answer, Refusal) and answer.code == code
+
+
+PINNED = [
+    "kl-triage==0.1.0",
+    "kl-triage==1.2.3rc1",
+    f"git+https://git.example.invalid/acme/kl-triage.git@{'a' * 40}",
+    "/opt/wheels/kl_triage-0.1.0-py3-none-any.whl",
+    "wheels/kl_triage-0.1.0-py3-none-any.whl",
+    "/opt/kl triage/bin/python3.11",
+]
+UNPINNED = [
+    "",
+    "kl-triage",
+    "kl-triage>=0.1",
+    "kl-triage==0.1.0; import os",
+    "kl-triage==0.1.0\n--index-url=https://x",
+    "git+https://git.example.invalid/acme/kl-triage.git@main",
+    f"git+http://git.example.invalid/acme/kl-triage@{'a' * 40}",
+    "-r/etc/passwd.whl",
+    "python3",
+    "/opt/$(id)/python",
+    "/opt/${{ inputs.plan }}/python",
+]
+
+
+@pytest.mark.parametrize("package", PINNED)
+def test_the_package_is_one_setting_and_stays_text(package):
+    files = initial_files("reference", ["kl-cpu"], package=package, python=".venv/bin/python")
+    assert not isinstance(files, Refusal)
+    job = yaml.safe_load(files[".github/workflows/kl-rerun.yml"])["jobs"]["rerun"]
+    assert job["env"] == {"KL_TRIAGE_PACKAGE": package, "PROJECT_PYTHON": ".venv/bin/python"}
+
+
+@pytest.mark.parametrize("package", UNPINNED)
+def test_a_package_that_is_not_pinned_is_refused(package):
+    answer = initial_files("reference", ["kl-cpu"], package=package)
+    assert isinstance(answer, Refusal) and answer.code == "bad_package"
+    with pytest.raises(ValueError, match="package"):
+        kl_rerun_yml(["kl-cpu"], package)
+
+
+@pytest.mark.parametrize("python", ["", "-c", "python3; id", "$(id)", "a\nb"])
+def test_an_interpreter_that_is_none_is_refused(python):
+    answer = initial_files("reference", ["kl-cpu"], python=python)
+    assert isinstance(answer, Refusal) and answer.code == "bad_python"
+
+
+def test_without_a_word_the_package_is_this_version():
+    files = initial_files("reference", ["kl-cpu"])
+    assert not isinstance(files, Refusal)
+    assert f'KL_TRIAGE_PACKAGE: "kl-triage=={__version__}"' in files[".github/workflows/kl-rerun.yml"]
 
 
 def test_any_label_given_is_one_that_the_settings_allow():

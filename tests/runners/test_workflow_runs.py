@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import zipfile
+from pathlib import Path
 
 import pytest
 
+import bot
 from bot.demo.actions import LocalExecutor
 from bot.demo.executor import JobResult, JobSpec, Runner
 from bot.verdict.answer import Refusal
@@ -46,7 +50,7 @@ def job(project, tmp_path):
     record = Record()
     executor.start(record)
 
-    def start(plan) -> tuple[Record, LocalExecutor]:
+    def start(plan, package: str = sys.executable) -> tuple[Record, LocalExecutor]:
         bare = tmp_path / "engine.git"
         project.git("clone", "--quiet", "--bare", str(project.path), str(bare))
         executor.submit(
@@ -62,7 +66,7 @@ def job(project, tmp_path):
                 event_name="workflow_dispatch",
                 event={},
                 workflow_path=".github/workflows/kl-rerun.yml",
-                workflow_text=kl_rerun_yml(["kl-cpu"]),
+                workflow_text=kl_rerun_yml(["kl-cpu"], package),
                 inputs={"request_id": plan.request, "plan": plan.to_json(), "runner": "kl-cpu"},
                 run_name=f"KL rerun {plan.request}",
                 actor="kl-triage[bot]",
@@ -89,6 +93,53 @@ def test_the_readings_of_a_dispatched_plan_come_back(project, job, helpers):
         *[("head", 0.004, "cpu-local-0")] * 4,
         *[("base", 0.002, "cpu-local-0")] * 4,
     ]
+
+
+def wheel_of_ours(folder: Path) -> Path:
+    """What the harness imports, as a wheel; no build tool is needed for that."""
+    root = Path(bot.__file__).parents[1]
+    path = folder / f"kl_triage-{bot.__version__}-py3-none-any.whl"
+    info = f"kl_triage-{bot.__version__}.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file in [
+            root / "bot/__init__.py",
+            *(root / "bot/verdict").glob("*.py"),
+            *(root / "runners").rglob("*"),
+        ]:
+            if file.is_file() and "reference" not in file.parts:
+                wheel.write(file, file.relative_to(root).as_posix())
+        wheel.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: kl-triage\nVersion: {bot.__version__}\n"
+        )
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def test_a_wheel_is_installed_beside_the_project_and_measures_without_its_dependencies(
+    project, job, helpers, tmp_path
+):
+    head = project.commit("""
+    def test_hit(self):
+        check(0.002)
+        assert "/kl-triage/bin" not in sys.executable, "the tests run with our interpreter"
+    """)
+    plan = helpers.plan({"head": head})
+    record, _ = job(plan, str(wheel_of_ours(tmp_path)))
+    assert record.ended.wait(90)
+    log = record.log.decode()
+    assert record.result is not None and record.result.conclusion == "success", log
+    readings = read_artifact(record.artifacts["kl-readings-req-1"], plan)
+    assert not isinstance(readings, Refusal)
+    assert [r.status for r in readings] == ["ok"]
+
+
+def test_an_interpreter_without_kl_triage_is_said(project, job, helpers, tmp_path):
+    plan = helpers.plan({"head": project.commit("def test_hit(self): check(0.002)")})
+    record, _ = job(plan, str(tmp_path / "python3"))
+    assert record.ended.wait(30)
+    assert record.result is not None and record.result.conclusion == "failure"
+    assert "does not give kl-triage: write the file anew" in record.log.decode()
 
 
 def test_a_cancelled_job_still_uploads_what_it_has(project, job, helpers):

@@ -21,6 +21,7 @@ FACTS = {
     "threshold": 0.003,
     "also_red": [],
     "check_name": "kl-triage",
+    "server_url": "https://example.invalid",
 }
 
 

@@ -1,0 +1,195 @@
+"""The judge's loop on this machine: measure what it asks for, judge again, until it has answered."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from bot.local.clone import LocalError
+from bot.local.measure import Step, collect, measure, plan_in, summary_of
+from bot.local.question import Question, context
+from bot.report import chart, evidence
+from bot.source import Site
+from bot.triage.plans import plan_of
+from bot.verdict import Arm, ArmPlan, Context, Evidence, Reading, Refusal, Verdict, decide
+from runners.plan import RerunPlan
+
+MAX_ROUNDS: Final = 12
+GIVEN: Final = "given.jsonl"
+HOST_NOT_SEEN: Final = "host_not_seen"
+"""The judge's reason where no rerun landed on the host of the red job."""
+
+
+class Watch(Protocol):
+    """Whoever shows how far it is."""
+
+    def judged(self, number: int, verdict: Verdict) -> None:
+        """After round `number` the judge said this."""
+
+    def round(self, number: int, plan: RerunPlan) -> AbstractContextManager[Callable[[Step], None]]:
+        """Around the measuring of a round; what it gives hears of each repeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`verdict` is None where nothing was measured; `trouble` says what the last harness could not do,
+    `note` why this machine cannot answer."""
+
+    verdict: Verdict | None
+    readings: tuple[Reading, ...]
+    bound: float | None
+    site: Site | Refusal
+    rounds: int
+    interrupted: bool = False
+    trouble: str = ""
+    note: str = ""
+
+
+def investigate(
+    question: Question,
+    out: Path,
+    *,
+    given: Sequence[Reading] = (),
+    label: str | None = None,
+    threshold: float | None = None,
+    python: str,
+    resume: bool,
+    watch: Watch,
+) -> Answer:
+    """Judges `given` (trigger and history), then measures and judges into `out` until nothing more is wanted.
+
+    `threshold` is the bound where the source at head names none. With `resume` the rounds in `out` are taken
+    first, the last one finished. Raises LocalError.
+    """
+    site = question.site()
+    asked = _Judge(question, site, context(question, site), label, threshold)
+    readings = tuple(_given(out, given, resume=resume))
+    for number in range(1, MAX_ROUNDS + 1):
+        verdict = asked.verdict(readings)
+        if verdict is not None:
+            watch.judged(number - 1, verdict)
+        wanted = asked.wanted(verdict)
+        if not wanted or _is_elsewhere(verdict):
+            answer = Answer(verdict, readings, asked.bound, site, number - 1)
+            return _kept(out, replace(answer, note=_elsewhere(readings) if wanted else ""))
+        folder = out / f"round-{number}"
+        plan = (plan_in(folder) if resume else None) or _plan(question, wanted)
+        _check(plan, question, folder)
+        told = summary_of(folder)
+        if told and not told.get("cancelled"):
+            readings += collect(plan, folder)
+            continue
+        with watch.round(number, plan) as report:
+            measured = measure(
+                plan,
+                question.clone.folder,
+                folder,
+                python=python,
+                resume=(folder / "plan.json").is_file(),
+                report=report,
+            )
+        readings += measured.readings
+        if measured.interrupted or measured.said:
+            answer = Answer(asked.verdict(readings), readings, asked.bound, site, number)
+            ended = replace(answer, interrupted=measured.interrupted, trouble=measured.said)
+            return _kept(out, ended)
+    return _kept(out, Answer(asked.verdict(readings), readings, asked.bound, site, MAX_ROUNDS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The judge with what it must know of the site."""
+
+    question: Question
+    site: Site | Refusal
+    context: Context
+    label: str | None
+    threshold: float | None
+
+    @property
+    def bound(self) -> float | None:
+        """The source at head is the truth; without one the readings must say it."""
+        return self.site.value if isinstance(self.site, Site) else self.threshold
+
+    def verdict(self, readings: Sequence[Reading]) -> Verdict | None:
+        """None while there is no reading."""
+        chosen = [r for r in readings if self.label is None or r.label in (self.label, None)]
+        if not chosen:
+            return None
+        try:
+            evidence = Evidence.from_records(chosen, threshold=self.bound, context=self.context)
+        except ValueError as error:
+            told = str(error).replace("give it explicitly", "give it by --threshold")
+            raise LocalError(f"The readings do not fit together: {told}") from None
+        return decide(evidence, self.question.policy)
+
+    def wanted(self, verdict: Verdict | None) -> dict[str, ArmPlan]:
+        """Without a reading to judge, what the judge begins with."""
+        if verdict is None:
+            first = ArmPlan(*self.question.policy.first_batch)
+            return {"head": first, "base": first}
+        return dict(verdict.next.arms) if verdict.next is not None else {}
+
+
+def _is_elsewhere(verdict: Verdict | None) -> bool:
+    """Whether only the red job's host could say more: further rounds here would cost time for nothing."""
+    return verdict is not None and verdict.reason == HOST_NOT_SEEN
+
+
+def _elsewhere(readings: Sequence[Reading]) -> str:
+    red = sorted({r.host for r in readings if r.arm is Arm.TRIGGER and r.host})
+    here = sorted({r.host for r in readings if r.arm in (Arm.HEAD, Arm.BASE) and r.host})
+    return (
+        f"The red job ran on {', '.join(red)}, these runs on {', '.join(here)}: whether that host is at "
+        "fault is not to be seen here. Measure on it (RUNNER_NAME names this machine), or comment /rerun-kl."
+    )
+
+
+def _plan(question: Question, wanted: dict[str, ArmPlan]) -> RerunPlan:
+    """The request id is new each time: launches of two rounds must not share a name."""
+    request = f"local-{question.head[:10]}-{secrets.token_hex(3)}"
+    plan = plan_of(
+        question.pack, request=request, test=question.test, commits=question.commits, wanted=wanted
+    )
+    if isinstance(plan, Refusal):
+        raise LocalError(plan.sentence)
+    return plan
+
+
+def _check(plan: RerunPlan, question: Question, folder: Path) -> None:
+    same = plan.test == question.test and dict(plan.commits).items() <= question.commits.items()
+    if not same:
+        raise LocalError(f"{folder} measured another test or other commits; give another --out.")
+
+
+def _given(out: Path, given: Sequence[Reading], *, resume: bool) -> list[Reading]:
+    """Kept beside the rounds, so that a resumed triage judges the same."""
+    if not resume and (out / "round-1").exists():
+        raise LocalError(f"{out} holds a triage already; go on with --resume, or give another --out.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if resume and not given and (out / GIVEN).is_file():
+            lines = (out / GIVEN).read_text(encoding="utf-8").splitlines()
+            return [Reading.from_record(json.loads(line)) for line in lines]
+        (out / GIVEN).write_text(evidence.readings_jsonl(given), encoding="utf-8")
+    except OSError as error:
+        raise LocalError(f"{out}: {error.strerror}") from None
+    except ValueError as error:
+        raise LocalError(f"{out / GIVEN}: {error}") from None
+    return list(given)
+
+
+def _kept(out: Path, answer: Answer) -> Answer:
+    """Readings, picture and verdict as files."""
+    if answer.verdict is not None:
+        new = answer.verdict.proposal.threshold if answer.verdict.proposal else None
+        (out / evidence.READINGS).write_text(evidence.readings_jsonl(answer.readings), encoding="utf-8")
+        (out / evidence.CHART).write_text(chart.svg(answer.readings, answer.bound, new), encoding="utf-8")
+        text = json.dumps(answer.verdict.as_dict(), indent=1) + "\n"
+        (out / "verdict.json").write_text(text, encoding="utf-8")
+    return answer

@@ -1,0 +1,65 @@
+"""What a launch took of the machine, and whether it gave it back: listening ports and GPU memory."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Final
+
+from runners.harness.fingerprint import compute_processes
+from runners.harness.marks import marked
+
+FREE_WITHIN_S: Final = 60.0
+_LISTEN: Final = "0A"
+
+
+class Leftovers:
+    """Looks at a launch while it runs; waits, after it was ended, until what was seen is free again."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._pids: set[int] = set()
+        self._ports: set[int] = set()
+
+    def look(self) -> None:
+        pids = marked(self._mark)
+        inodes = {inode for pid in pids for inode in _sockets(pid)}
+        self._pids.update(pids)
+        self._ports.update(port for port, inode in _listening() if inode in inodes)
+
+    def wait(self, *, gpu: bool, within_s: float = FREE_WITHIN_S) -> list[str]:
+        """Sentences on what is still taken when the time is up; `gpu`: whether GPU memory is asked for."""
+        deadline = time.monotonic() + within_s
+        while True:
+            ports = sorted(self._ports & {port for port, _ in _listening()})
+            pids = sorted(self._pids & compute_processes()) if gpu and self._pids else []
+            if (not ports and not pids) or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        taken = f"still {{}} {within_s:g} s after the launch was ended"
+        notes = [f"port {port} was " + taken.format("taken") for port in ports]
+        return notes + [f"GPU memory of process {pid} was " + taken.format("held") for pid in pids]
+
+
+def _listening() -> list[tuple[int, str]]:
+    """Port and socket inode of everything that listens; nothing where there is no /proc/net."""
+    found = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for row in Path(table).read_text().splitlines()[1:]:
+                words = row.split()
+                if len(words) > 9 and words[3] == _LISTEN:
+                    found.append((int(words[1].rpartition(":")[2], 16), words[9]))
+    return found
+
+
+def _sockets(pid: int) -> list[str]:
+    found = []
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                target = str(entry.readlink())
+                if target.startswith("socket:["):
+                    found.append(target[len("socket:[") : -1])
+    return found
