@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bot import __version__
-from bot.local.question import COOLING, Question
+from bot.local.question import Question
 from bot.local.rounds import Answer
 from bot.report import pull_request
 from bot.report.facts import Case
 from bot.report.terminal import verdict_text
 from bot.source import Site, bump
 from bot.source.relocate import relocation
+from bot.triage.restraint import EXPIRES
 from bot.verdict import Refusal, VerdictKind
 
 _WIDTH: Final = 72
@@ -105,5 +106,5 @@ def _case(question: Question, answer: Answer, site: Site) -> Case:
         site=site,
         rounds=answer.rounds,
         rules=question.pack.name,
-        expires=f"{datetime.now(UTC) + COOLING:%Y-%m-%d}",
+        expires=f"{datetime.now(UTC) + EXPIRES:%Y-%m-%d}",
     )

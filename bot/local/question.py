@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +12,12 @@ from bot.source import Site, locate
 from bot.source.history import history
 from bot.triage.paths import tree_path
 from bot.triage.plans import policy_of
+from bot.triage.restraint import COOLING, unfit_path
 from bot.verdict import Context, Policy, Refusal
 from rules import Pack, PackErrors, RepositoryConfig, load_named, load_pack, repository_pack
 from rules.document import read_document
 
 CONFIG_PATH: Final = ".github/kl-triage.yml"
-COOLING: Final = timedelta(days=90)
 """A bound that moved is left alone for so long, as the bot does."""
 
 
@@ -103,10 +103,10 @@ def _unfit(question: Question) -> Refusal | None:
     if question.base is None:
         return None
     changed = question.clone.changed(question.base, question.head)
-    unfit = (*(path for path in changed if path == question.path), *question.pack.unfit(changed))
-    if unfit:
-        return Refusal("unfit_run", f"Between base and head {unfit[0]} changes, on which the test rests.")
-    return None
+    unfit = unfit_path(question.pack, question.path, changed)
+    if unfit is None:
+        return None
+    return Refusal("unfit_run", f"Between base and head {unfit} changes, on which the test rests.")
 
 
 def _rules(clone: Clone, head: str, named: str | None) -> tuple[Pack, float | None]:

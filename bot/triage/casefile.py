@@ -8,8 +8,9 @@ from bot import __version__
 from bot.report.facts import BoundMove, Case, EvidenceLinks, Ledger, PullLink, RedTest, Touched
 from bot.source import Site
 from bot.store import Investigation
-from bot.triage.ledger import COOLING_DAYS, expires
+from bot.triage.ledger import expires
 from bot.triage.measuring import bound_of, config_of, planned
+from bot.triage.restraint import COOLING_DAYS
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading
 

@@ -25,15 +25,13 @@ from bot.source import Site, locate
 from bot.source.history import BoundChange, BoundHistory, Commit, history
 from bot.store import Investigation
 from bot.store.tables import utcnow
+from bot.triage.restraint import COOLING, COOLING_DAYS, EXPIRES
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import Pack
 
 log = logging.getLogger(__name__)
 
-COOLING_DAYS: Final = 90
-COOLING: Final = timedelta(days=COOLING_DAYS)
-EXPIRES: Final = timedelta(days=90)
 UNREADABLE: Final = "history_unreadable"
 MAX_VERSIONS: Final = 30
 """Versions of the file that are read: the oldest and the newest ones, one request each."""

@@ -12,9 +12,10 @@ from bot.github.actions import Actions
 from bot.store import Investigation, Rerun
 from bot.store.tables import utcnow
 from bot.triage import ledger
-from bot.triage.ledger import COOLING_DAYS, UNREADABLE
+from bot.triage.ledger import UNREADABLE
 from bot.triage.opening import CONFIG_PATH
 from bot.triage.plans import plan_of, policy_of
+from bot.triage.restraint import COOLING_DAYS
 from bot.triage.services import Services
 from bot.verdict import (
     ArmPlan,

@@ -20,6 +20,7 @@ from bot.source.registrations import registrations
 from bot.store import Investigation
 from bot.triage.history import Check, comparable
 from bot.triage.paths import tree_path
+from bot.triage.restraint import unfit_path
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import Pack, PackErrors, RepositoryConfig, repository_pack
@@ -253,13 +254,10 @@ def _unfit(run: RedRun, red: RedSite) -> Refusal | None:
         return Refusal(
             "too_many_files", "The pull request changes too many files to rule out the test's own."
         )
-    unfit = (
-        *(path for path in changed if path == red.test.partition("::")[0]),
-        *run.config.pack.unfit(changed),
-    )
-    if unfit:
-        return Refusal("unfit_run", f"The pull request changes {unfit[0]}, on which the test rests.")
-    return None
+    unfit = unfit_path(run.config.pack, red.test.partition("::")[0], changed)
+    if unfit is None:
+        return None
+    return Refusal("unfit_run", f"The pull request changes {unfit}, on which the test rests.")
 
 
 def _trigger(run: RedRun, red: RedSite) -> list[dict[str, object]]:
