@@ -16,6 +16,7 @@ from bot.local.question import Question, context
 from bot.report import chart, evidence
 from bot.source import Site
 from bot.triage.plans import plan_of
+from bot.triage.restraint import other_bound
 from bot.verdict import Arm, ArmPlan, Context, Evidence, Reading, Refusal, Verdict, decide
 from runners.plan import RerunPlan
 
@@ -122,7 +123,9 @@ class _Judge:
         if not chosen:
             return None
         try:
-            evidence = Evidence.from_records(chosen, threshold=self.bound, context=self.context)
+            barred = other_bound(chosen, self.bound) or self.context.bump_refusal
+            context = replace(self.context, bump_refusal=barred)
+            evidence = Evidence.from_records(chosen, threshold=self.bound, context=context)
         except ValueError as error:
             told = str(error).replace("give it explicitly", "give it by --threshold")
             raise LocalError(f"The readings do not fit together: {told}") from None

@@ -123,8 +123,8 @@ def _changes(site: Site, proposal: Proposal) -> str:
     own = site.override
     path, name = (site.path, site.name) if own is None else (own.path, f"{own.cls}.{own.attribute}")
     how = "" if own is None else f" as a bound of its own, not that of {code(site.name, 160)},"
-    tests = [t for t in site.governs if own is None or t.startswith(f"{own.path}::{own.cls}.")]
-    governed = ", ".join(code(test.rpartition("::")[2], 120) for test in tests[:10])
+    tests = site.governs
+    governed = ", ".join(code(test.removeprefix(f"{path}::"), 200) for test in tests[:10])
     others = f" and {len(tests) - 10} more" if len(tests) > 10 else ""
     return "\n".join(
         [

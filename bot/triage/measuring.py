@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -15,7 +15,7 @@ from bot.triage import ledger
 from bot.triage.ledger import UNREADABLE
 from bot.triage.opening import CONFIG_PATH
 from bot.triage.plans import plan_of, policy_of
-from bot.triage.restraint import COOLING_DAYS
+from bot.triage.restraint import COOLING_DAYS, other_bound
 from bot.triage.services import Services
 from bot.verdict import (
     ArmPlan,
@@ -54,7 +54,7 @@ def verdict_of(svc: Services, investigation: Investigation) -> tuple[Verdict, li
     readings = [Reading.from_record(record) for record in svc.store.records(investigation.id)]
     try:
         evidence = Evidence.from_records(
-            readings, threshold=bound_of(investigation), context=_context(svc, investigation)
+            readings, threshold=bound_of(investigation), context=_context(svc, investigation, readings)
         )
     except ValueError as error:  # readings that do not fit together: no retry would mend them
         sentence = f"The readings of the red job and of the reruns do not fit together ({error})."
@@ -74,7 +74,7 @@ def bound_of(investigation: Investigation) -> float | None:
     return None if value is None else float(value)
 
 
-def _context(svc: Services, investigation: Investigation) -> Context:
+def _context(svc: Services, investigation: Investigation, readings: Sequence[Reading]) -> Context:
     site = investigation.facts["site"]
     bumps = svc.store.bumps(investigation.repo, investigation.site_key)
     # The file's history knows moves by people too, the table bumps from before a history that was cut.
@@ -82,7 +82,7 @@ def _context(svc: Services, investigation: Investigation) -> Context:
     return Context(
         siblings=tuple(float(s["value"]) for s in site["siblings"]) if site else (),
         first_bound=min((first for first in firsts if first), default=None),
-        bump_refusal=_bump_refusal(svc, investigation),
+        bump_refusal=other_bound(readings, bound_of(investigation)) or _bump_refusal(svc, investigation),
     )
 
 

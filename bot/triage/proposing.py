@@ -134,6 +134,11 @@ def _edit(
         return site.refusal
     if site.key != investigation.site_key:
         return Refusal("site_moved", "On the default branch another literal sets this bound.")
+    if not site.complete:
+        return Refusal(
+            "tree_unreadable",
+            "Not every file of the default branch could be searched for tests under this bound: it stays.",
+        )
     path = site.path if site.override is None else site.override.path
     old = files.get(path)
     if old is None or site.value != proposal.old:
@@ -147,7 +152,15 @@ def _edit(
         return Refusal(
             "not_proved", "The edit did not pass its own proof, so nothing is changed; report this."
         )
-    return new if isinstance(new, Refusal) else Edit(path, site, proposal.threshold, base_sha, old, new)
+    if isinstance(new, Refusal):
+        return new
+    edited = {**files, path: new}
+    after = locate(file, name, edited.get, attributes, gate, list_files=lambda: edited)
+    if isinstance(after, Refusal):
+        return after
+    # Subclasses follow a bound of the class's own: the text names every test that the edit moves.
+    moved = replace(site, governs=after.governs)
+    return Edit(path, moved, proposal.threshold, base_sha, old, new)
 
 
 def _publish(

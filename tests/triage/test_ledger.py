@@ -117,7 +117,7 @@ def test_the_first_bound_and_each_move_are_kept_in_the_facts(svc, stage, read, g
     assert "someone" not in str(stored) and "dev-a" not in str(stored)
     assert (stored["complete"], stored["refusal"]) == (True, None)
     assert _bump_refusal(svc, found) is None
-    assert _context(svc, found).first_bound == 0.003
+    assert _context(svc, found, []).first_bound == 0.003
     case = case_file(svc, found)
     assert [move.new for move in case.ledger.moves] == [0.001, 0.002, 0.003]
     assert case.expires == f"{found.created_at + timedelta(days=90):%Y-%m-%d}"
@@ -162,7 +162,7 @@ def test_the_lower_first_bound_of_history_and_table_is_the_cap_s(svc, read, grow
             expires_at=utcnow() - timedelta(days=210),
         )
     )
-    assert _context(svc, read()).first_bound == 0.0015
+    assert _context(svc, read(), []).first_bound == 0.0015
 
 
 @pytest.mark.parametrize(("state", "code"), [("closed", "declined"), ("open", "bump_is_open")])
