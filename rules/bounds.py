@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from bot.logs.linear import Pattern
 from bot.logs.numbers import number
+
+_RUNS_ON: Final = re.compile(r"[\w.%$`/+-]| *\*")
+"""What follows a number that is not the whole of the bound."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,7 +41,7 @@ class _Spanning(Protocol):
 def find_bounds(text: str, patterns: Iterable[Pattern]) -> tuple[BoundSpan, ...]:
     """Every number that a pattern's group `bound` matches, in the order of the text, each once.
 
-    What is no finite number is passed over.
+    What is no finite number, or only a part of a word or of a product, is passed over.
     """
     starts = [0, *(index + 1 for index, char in enumerate(text) if char == "\n")]
     found: set[BoundSpan] = set()
@@ -47,6 +51,8 @@ def find_bounds(text: str, patterns: Iterable[Pattern]) -> tuple[BoundSpan, ...]
             spelling = text[start:end] if start >= 0 else ""
             value = number(spelling)
             if spelling != spelling.strip() or value is None or not math.isfinite(value):
+                continue
+            if _RUNS_ON.match(text, end):
                 continue
             line = bisect.bisect_right(starts, start)
             found.add(BoundSpan(start, end, line, start - starts[line - 1] + 1, spelling, value))

@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "bot.report": {"bot.verdict", "bot.logs", "bot.source"},
     "rules": {"bot.logs", "bot.verdict"},
     "bot.store": {"bot.verdict"},
-    "bot.github": {"bot.verdict", "runners"},
+    "bot.github": {"bot.verdict", "bot.source", "runners"},
     "bot.triage": {
         *(
             "bot.verdict",

@@ -29,20 +29,23 @@ class OwnBumps:
         self._outcomes = outcomes
 
     def rows(self, site: Site, moves: BoundHistory, cap: float, expiry: datetime | None) -> list[Row]:
-        """Every move of the site's literal, then bumps that did not become one, all by date.
+        """Every move of the site's literal in the order of the commits, and between them, by date, bumps that
+        did not become one.
 
         `expiry`: what the comment beside the bound says; a bump in the database knows its own.
         """
         mine = [bump for bump in self._bumps if bump.site_key == site.key]
         taken: set[int] = set()
         dated: list[tuple[datetime, Row]] = []
+        latest = datetime.min.replace(tzinfo=UTC)
         for change in moves.changes:
             bump = self._bump_of(change, mine, taken)
             if bump is not None:
                 taken.add(bump.pull)
             last = change is moves.changes[-1]
             until = bump.expires_at if bump is not None else expiry
-            dated.append((change.commit.at, self._moved(change, bump, until if last else None, cap)))
+            latest = max(latest, change.commit.at)  # a rebased commit may be older than those before it
+            dated.append((latest, self._moved(change, bump, until if last else None, cap)))
         for bump in mine:
             if bump.pull not in taken:
                 dated.append((bump.proposed_at, self._unmoved(bump, moves.first)))

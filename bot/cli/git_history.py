@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import IO, Final
 
 from bot.cli.inputs import InputError
-from bot.source.history import Commit
+from bot.source.history import Commit, subject_line
 from bot.verdict.answer import Refusal
 
 MAX_VERSIONS: Final = 2_000
 MAX_BLOB: Final = 5 << 20
 _SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_FORMAT: Final = "--format=%H%x00%ct%x00%s"
+_FORMAT: Final = "--format=%H%x00%ct%x00%B"
 _SAFE: Final = ("core.fsmonitor=false", "log.showSignature=false", "i18n.logOutputEncoding=utf-8")
 _TOO_LATE: Final = Refusal("out_of_time", "There was no time left to read this version.")
 
@@ -97,17 +97,23 @@ class GitHistory:
             else:
                 yield version.commit, None if version.blob is None else self.blob(version.blob)
 
+    def read_at(self, commit: Commit, path: str) -> bytes | None:
+        """A file at a commit."""
+        named = _SHA.fullmatch(commit.sha) and path and not set(path) & set("\n\r\0")
+        return self._object(f"{commit.sha}:{path}") if named and not self.time_is_up else None
+
     def blob(self, sha: str) -> bytes | None:
         """None for one that is not here (a partial clone), over MAX_BLOB, or no blob."""
-        if not _SHA.fullmatch(sha):
-            return None
+        return self._object(sha) if _SHA.fullmatch(sha) else None
+
+    def _object(self, name: str) -> bytes | None:
         requests, answers = self._pipes()
-        requests.write(sha.encode() + b"\n")
+        requests.write(name.encode("utf-8", "replace") + b"\n")
         requests.flush()
-        _, kind, *size = answers.readline().split()
-        if not size:
+        header = answers.readline().rsplit(b" ", 2)
+        if len(header) != 3 or not header[2].strip().isdigit():  # "… missing", "… ambiguous"
             return None
-        length = int(size[0])
+        kind, length = header[1], int(header[2])
         if length <= MAX_BLOB and kind == b"blob":
             data = answers.read(length)
         else:
@@ -174,7 +180,14 @@ def _versions(tokens: list[str]) -> Iterator[Version]:
             fields = tokens[place].split()
             blob = fields[3] if fields[3].strip("0") else None
             place += 3 if fields[4][0] in "RC" else 2
-        yield Version(Commit(sha, datetime.fromtimestamp(int(at), UTC), subject), blob)
+        yield Version(Commit(sha, _date(sha, at), subject_line(subject)), blob)
+
+
+def _date(sha: str, seconds: str) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InputError(f"commit {sha[:12]} has a date out of range, so its history is not shown.") from None
 
 
 def _environment() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,10 +44,18 @@ class Found:
     complete: bool
     rows: tuple[Row, ...]
 
+    @property
+    def first_known(self) -> bool:
+        return self.complete and self.moves.reaches_back
+
 
 @click.command()
 @click.option(
-    "--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", show_default=True
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="A folder of the git repository.",
 )
 @click.option("--test", help="One test: path::Class.method")
 @click.option("--path", help="The tests of one file.")
@@ -124,10 +133,12 @@ def _tests(git: GitHistory, test: str | None, path: str | None, pack: Pack | Non
     from bot.source.lineage import SourceFile
 
     if test is not None:
-        if "::" not in test:
+        file, separator, name = test.partition("::")
+        if not separator:
             raise InputError(f"'{one_line(test, 100)}' is no test; write path::Class.method.")
-        yield test
+        yield f"{_in_tree(file)}::{name}"
         return
+    path = None if path is None else _in_tree(path)
     if path is not None and git.read(path) is None:
         raise InputError(f"HEAD has no file '{one_line(path, 200)}'.")
     paths = [path] if path is not None else [p for p in git.paths if pack is not None and pack.is_test(p)]
@@ -137,6 +148,11 @@ def _tests(git: GitHistory, test: str | None, path: str | None, pack: Pack | Non
             for cls in SourceFile(file, data).block.classes:
                 yield from (f"{file}::{cls.name}.{method}" for method in cls.methods())
                 yield f"{file}::{cls.name}"
+
+
+def _in_tree(path: str) -> str:
+    """As git spells it: ./a//b.py is a/b.py."""
+    return posixpath.normpath(path)
 
 
 def _with_progress(paths: Sequence[str]) -> Iterator[str]:
@@ -175,7 +191,8 @@ def _ledgers(
         if site.path not in histories:
             histories[site.path] = git.versions(site.path)
         versions, complete = histories[site.path]
-        moves = history(git.contents(versions), site.path, test, git.read, attributes, gate)
+        contents = git.contents(versions)
+        moves = history(contents, site.path, test, git.read, attributes, gate, git.read_at)
         rows = tuple(bumps.rows(site, moves, cap, _expiry(git, site)))
         found[site.path, site.name] = Found(test, site, moves, complete, rows)
     return list(found.values()), refusals
@@ -205,7 +222,9 @@ def _shown(found: Found) -> SiteLedger:
         )
     since = f"{moves.since.at:%Y-%m-%d}" if moves.since else ""
     name, value = f"{found.site.path}::{found.site.name}", found.site.value
-    return SiteLedger(name, found.test, value, moves.first, since, found.rows, tuple(notes))
+    return SiteLedger(
+        name, found.test, value, moves.first, since, found.rows, tuple(notes), found.first_known
+    )
 
 
 def _document(
@@ -225,6 +244,7 @@ def _document(
                 "test": one.test,
                 "value": one.site.value,
                 "first": one.moves.first,
+                "first_known": one.first_known,
                 "since": f"{one.moves.since.at:%Y-%m-%d}" if one.moves.since else None,
                 "factor": factor_over(one.moves.first, one.site.value),
                 "moves": [asdict(row) for row in one.rows],

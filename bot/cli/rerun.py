@@ -54,7 +54,8 @@ def rerun(
 ) -> None:
     """Measure a KL test on this machine, head beside base.
 
-    Each repeat is kept as it is measured.
+    Each repeat is kept as it is measured. Each commit is run from a worktree of its own: name python_path or
+    prepare in the rule pack, or both may import an installed copy (refused then).
 
     Exit 0: every planned repeat has a value. 2: some have none.
     """
@@ -154,7 +155,7 @@ def _show(measured: Measured, out: Path, bound: float | None) -> None:
 
     say(arms_text(measured.readings, bound, *terminal()))
     if measured.interrupted or measured.said:
-        said = "" if measured.interrupted else f"The harness ended early: {measured.said}\n"
+        said = "" if measured.interrupted else f"The measuring ended early: {measured.said}\n"
         say(f"{said}What was measured is kept in {out}. To go on:\n  {command_to_resume()}\n")
     else:
         given = f" --threshold {'BOUND' if bound is None else f'{bound:g}'}"
@@ -187,6 +188,7 @@ def _document(measured: Measured, out: Path, bound: float | None) -> dict[str, A
         "request": measured.plan.request,
         "complete": measured.complete,
         "interrupted": measured.interrupted,
+        "stopped": measured.said or None,
         "bound": bound,
         "arms": arms,
         "readings": [str(path) for path in _files(measured, out)],

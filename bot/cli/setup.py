@@ -47,13 +47,34 @@ def init(
     files = initial_files(pack.name, labels, mode, package=package or PACKAGE, python=python or PYTHON)
     if isinstance(files, Refusal):
         raise InputError(files.sentence)
-    for path, text in files.items():
-        if (repo / path).exists() and (repo / path).read_text() != text:
-            raise InputError(f"{path} is there already and differs; remove it to have it written anew.")
-    for path, text in files.items():
-        (repo / path).parent.mkdir(parents=True, exist_ok=True)
-        (repo / path).write_text(text)
+    _write_all({repo / path: text.encode() for path, text in files.items()})
     click.echo(json.dumps({"written": list(files)}) if as_json else "\n".join(f"wrote {p}" for p in files))
+
+
+def _write_all(files: dict[Path, bytes]) -> None:
+    """All or none; a file that holds something else is left as it is."""
+    made: list[Path] = []
+    try:
+        new = [path for path in files if not _is_there(path, files[path])]
+        for path in new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                made.append(path)
+                file.write(files[path])
+    except OSError as error:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise InputError(f"{error.filename or 'a file'}: {error.strerror}; nothing was written.") from None
+
+
+def _is_there(path: Path, data: bytes) -> bool:
+    """Raises InputError where the file holds something else, OSError where it cannot be read."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        if file.read(len(data) + 1) != data:
+            raise InputError(f"{path} is there already and differs; remove it to have it written anew.")
+    return True
 
 
 @click.group()

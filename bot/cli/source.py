@@ -27,11 +27,21 @@ _NOT_SOURCE: Final = {"__pycache__", "build", "dist", "node_modules", "site-pack
 _file = click.argument("file", type=click.Path())
 _test = click.option("--test", help="Class.method, in a Python file.")
 _line = click.option("--line", type=click.IntRange(1), help="Line of the bound, in a shell or YAML file.")
-_root = click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
-_rules = click.option(
-    "--rules", "pack_name", default="sglang", show_default=True, help="Rule pack: a name or a file."
+_root = click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="Top of the source tree; FILE is relative to it, or to the current folder.",
 )
-_json = click.option("--json", "as_json", is_flag=True)
+_rules = click.option(
+    "--rules",
+    "pack_name",
+    default="sglang",
+    show_default=True,
+    help="Rule pack, a name or a file: what bounds are called, and where they stand in shell and YAML.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON document: the site, or the refusal.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +142,24 @@ def _asked(file: str, test: str | None, line: int | None, root: Path, pack_name:
     if test is not None and line is not None:
         raise InputError("--test is for Python files, --line for shell and YAML files: give one of them.")
     top = root.resolve()
-    named = (top / file).resolve()
-    path = named.relative_to(top).as_posix() if named.is_relative_to(top) else file
-    return _Asked(top, path, test, line, named_pack(pack_name))
+    return _Asked(top, _in_tree(top, file), test, line, named_pack(pack_name))
+
+
+def _in_tree(top: Path, file: str) -> str:
+    """FILE as a path of the tree, whether it is relative to the tree or to the current folder."""
+    if not _is_utf8(file):
+        raise InputError("the file's name is not UTF-8; rename the file.")
+    inside = [path for path in ((top / file).resolve(), Path(file).resolve()) if path.is_relative_to(top)]
+    named = next((path for path in inside if path.is_file()), inside[0] if inside else None)
+    return file if named is None else named.relative_to(top).as_posix()
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _located(asked: _Asked) -> Site | LineSite | Refusal:
@@ -148,7 +173,7 @@ def _located(asked: _Asked) -> Site | LineSite | Refusal:
     data = asked.read(asked.path)
     if data is None:
         return Refusal("file_not_found", f"There is no file '{asked.path}' in this tree; check the path.")
-    return locate_line(asked.path, data, asked.spans, asked.line)
+    return locate_line(asked.path, data, asked.spans, asked.line, asked.pack.exact_gate)
 
 
 def _edited(
@@ -163,7 +188,7 @@ def _edited(
         pack = asked.pack
         again = relocation(asked.path, asked.test or "", asked.read, path, pack.attributes, pack.exact_gate)
         return edit(old, site, new, comment, again)
-    moved = bump_line(old, site, new, comment, asked.spans)
+    moved = bump_line(old, site, new, comment, asked.spans, asked.pack.exact_gate)
     if isinstance(moved, Refusal):
         return moved
     if not moved.commented:
@@ -177,4 +202,9 @@ def _python_files(top: Path) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_SOURCE)
         for name in sorted(files):
             if name.endswith(".py"):
+                if not _is_utf8(str(Path(folder, name))):
+                    raise InputError(
+                        "the tree holds a .py file whose name is not UTF-8, so not every test can be named; "
+                        "rename the file."
+                    )
                 yield Path(folder, name).relative_to(top).as_posix()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from bot.verdict import Reading, Refusal
 
 
+def positive(_context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """A bound is a number above 0: neither nan nor inf."""
+    if value is not None and not 0 < value < math.inf:
+        raise click.BadParameter(f"{value:g} is no bound; give a number above 0.", param=option)
+    return value
+
+
 @click.command()
 @click.option("--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True)
 @click.option("--test", required=True, help="path::Class.method, path::function, or a script's path.")
@@ -32,7 +40,12 @@ if TYPE_CHECKING:
 @click.option("--history", type=click.Path(), metavar="FILE", help="Readings of past runs, one a line.")
 @click.option("--trigger", type=click.Path(allow_dash=True), metavar="LOG", help="The log of the red job.")
 @click.option("--label", help="Which check to judge, where the test makes several and no log names one.")
-@click.option("--threshold", type=float, help="The bound, where neither source nor readings name it.")
+@click.option(
+    "--threshold",
+    type=float,
+    callback=positive,
+    help="The bound, where neither source nor readings name it.",
+)
 @click.option("--rules", metavar="PACK", help="Rule pack: a name or a file.  [default: the repository's own]")
 @click.option("--python", default=sys.executable, help="The project's interpreter.  [default: this one]")
 @click.option("--apply", "apply_", is_flag=True, help="Commit a proposed bound on a branch of its own.")
@@ -62,13 +75,13 @@ def triage(
 ) -> None:
     """Measure on this machine until it is clear: noise, or worse code.
 
-    Head beside base, as many runs as the judge asks for.
+    Head beside base, as many runs as the judge asks for. Each is run from a worktree of its commit: name
+    python_path or prepare in the rule pack, or both may import an installed copy (refused then).
 
     Exit 0: answered. 2: no answer, or nothing to apply.
     """
     from dataclasses import replace
 
-    from bot.local.bump import commit_bump
     from bot.local.clone import Clone, LocalError
     from bot.local.question import ask, with_base
     from bot.local.rounds import investigate
@@ -78,6 +91,8 @@ def triage(
     screen = Screen()
     try:
         with Clone(repo) as clone:
+            if apply_:
+                clone.check_author()
             question = with_base(ask(clone, test, head, base, rules))
             if budget_minutes is not None:
                 question = replace(question, budget_minutes=budget_minutes)
@@ -95,7 +110,7 @@ def triage(
                 resume=resume,
                 watch=screen,
             )
-            applied = commit_bump(question, answer) if apply_ and not answer.interrupted else None
+            applied = _applied(question, answer) if apply_ and not answer.interrupted else None
     except LocalError as error:
         raise InputError(str(error)) from None
     except KeyboardInterrupt:  # not while a harness runs: that one is told and followed to its end
@@ -108,11 +123,24 @@ def triage(
     sys.exit(_exit_code(answer, applied))
 
 
+def _applied(question: Question, answer: Answer) -> Bumped | Refusal:
+    """What git will not do is a refusal: hours of measuring end in their verdict all the same."""
+    from bot.local.bump import commit_bump
+    from bot.local.clone import LocalError
+    from bot.verdict import Refusal
+
+    try:
+        return commit_bump(question, answer)
+    except LocalError as error:
+        return Refusal("not_committed", f"Nothing was committed: {error}")
+
+
 def _exit_code(answer: Answer, applied: Bumped | Refusal | None) -> int:
     from bot.verdict import Refusal, VerdictKind
 
     open_ = (VerdictKind.INCONCLUSIVE, VerdictKind.INFRA, VerdictKind.REFUSED)
-    answered = answer.verdict is not None and answer.verdict.kind not in open_ and not answer.interrupted
+    ended = not answer.interrupted and not answer.trouble
+    answered = ended and answer.verdict is not None and answer.verdict.kind not in open_
     return 0 if answered and not isinstance(applied, Refusal) else 2
 
 
@@ -178,7 +206,7 @@ def _show(question: Question, answer: Answer, folder: Path, applied: Bumped | Re
     if answer.note:
         say(f"{answer.note}\n")
     if answer.interrupted or answer.trouble:
-        said = "" if answer.interrupted else f"The harness ended early: {answer.trouble}\n"
+        said = "" if answer.interrupted else f"The measuring ended early: {answer.trouble}\n"
         say(f"{said}To go on:\n  {command_to_resume()}\n")
     elif isinstance(applied, Refusal):
         say(f"refused ({applied.code}): {applied.sentence}\n")
@@ -203,6 +231,7 @@ def _document(
         "base": question.base,
         "rounds": answer.rounds,
         "interrupted": answer.interrupted,
+        "stopped": answer.trouble or None,
         "verdict": None if answer.verdict is None else answer.verdict.as_dict(),
         "out": str(folder),
         "applied": bumped,

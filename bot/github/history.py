@@ -18,12 +18,13 @@ from github.PaginatedList import PaginatedList
 from github.Repository import Repository
 
 from bot.github.reads import MAX_PAGES_ITEMS, file_at
+from bot.source.history import subject_line
 
 MAX_LISTED: Final = 300
 """Commits listed for one file; 100 a request."""
 MAX_RENAMES: Final = 3
 MAX_BUMP_PULLS: Final = 50
-MAX_SUBJECT: Final = 200
+MAX_PULLS_OF_COMMIT: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,13 @@ def file_history(repo: Repository, path: str, sha: str) -> FileHistory:
 def version(repo: Repository, commit: FileCommit) -> bytes | None:
     """The bytes of the file at one of its commits; None where that commit removed it."""
     return file_at(repo, commit.path, commit.sha)
+
+
+def landed(repo: Repository, sha: str) -> datetime | None:
+    """When the last pull request that brought the commit was merged; None: none did. A branch may have been
+    merged long after the commit was made. Raises GithubException."""
+    pulls = islice(repo.get_commit(sha).get_pulls(), MAX_PULLS_OF_COMMIT)
+    return max((pull.merged_at for pull in pulls if pull.merged_at is not None), default=None)
 
 
 def recent_commits(
@@ -132,5 +140,4 @@ def _name_before(first: Commit, name: str) -> str | None:
 
 def _file_commit(commit: Commit, path: str) -> FileCommit:
     data = commit.commit
-    subject = data.message.partition("\n")[0][:MAX_SUBJECT]
-    return FileCommit(commit.sha, commit.html_url, data.committer.date, subject, path)
+    return FileCommit(commit.sha, commit.html_url, data.committer.date, subject_line(data.message), path)

@@ -137,6 +137,14 @@ class Clone:
         self.git("update-ref", f"refs/heads/{branch}", made, "0" * 40)
         return made
 
+    def check_author(self) -> None:
+        """Raises LocalError where git would refuse to commit for want of a name."""
+        if self._try("var", "GIT_AUTHOR_IDENT") is None or self._try("var", "GIT_COMMITTER_IDENT") is None:
+            raise LocalError(
+                "git has no name to commit by: set it with git config user.name and git config user.email, "
+                "or leave out --apply."
+            )
+
     def tip(self, branch: str) -> str | None:
         return self._try("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
 

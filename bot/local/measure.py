@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import re
 import shutil
 import signal
@@ -11,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
@@ -23,6 +26,7 @@ from runners.fleets.fleet import with_lost
 from runners.plan import PlanError, RerunPlan
 
 MAX_LINE: Final = 4_096
+_PR_SET_PDEATHSIG: Final = 1
 _PACKAGES: Final = Path(runners.__file__).resolve().parent.parent
 _LINE: Final = re.compile(
     r"kl-triage: (head|base) launch (\d{1,4})/(\d{1,4}) repeat (\d{1,4})/\d{1,4} "
@@ -55,7 +59,7 @@ class Measured:
     complete: bool
     interrupted: bool
     said: str = ""
-    """The harness's last words where it did not come to its end."""
+    """Why the harness did not come to its end: what it wrote down, else its last words."""
 
 
 def measure(
@@ -89,15 +93,45 @@ def measure(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # a Ctrl-C is ours: the harness is told once, in order
+            preexec_fn=partial(_end_with, os.getpid()),
             encoding="utf-8",
             errors="replace",
         )
         said, interrupted = _follow(process, Counter(plan, finished_before(plan, out)), report)
     if process.returncode == 1:
-        raise LocalError(said.removeprefix("kl-triage: ") or "the harness could not start")
+        pid = _writer(out)
+        holder = f" (its harness is process {pid})" if pid is not None else ""
+        raise LocalError((said.removeprefix("kl-triage: ") or "the harness could not start") + holder)
     readings = collect(plan, out)
-    ended = interrupted or bool(summary_of(out))
-    return Measured(plan, readings, process.returncode == 0, interrupted, "" if ended else said or "no word")
+    told = summary_of(out)
+    why = stopped(told) if told else said or "no word"
+    return Measured(plan, readings, process.returncode == 0, interrupted, "" if interrupted else why)
+
+
+def stopped(summary: dict[str, object]) -> str:
+    """Why the harness broke off, say a full disk; empty where it came to the plan's end."""
+    return " ".join(str(summary.get("stopped") or "").split())[:300]
+
+
+def _end_with(parent: int) -> None:
+    """In the child, before the harness: it is told to end when we are gone, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # gone before we asked
+            os._exit(1)
+
+
+def _writer(out: Path) -> int | None:
+    """The process of another harness that measures into `out`."""
+    wanted = {b"runners.harness", f"--out={out}".encode("utf-8", "surrogateescape")}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it ended meanwhile
+            continue
+        if wanted <= set(words):
+            return int(folder.name)
+    return None
 
 
 def collect(plan: RerunPlan, out: Path) -> tuple[Reading, ...]:

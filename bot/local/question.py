@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bot.local.clone import Clone, LocalError
+from bot.local.clone import MAX_VERSIONS, Clone, LocalError
 from bot.source import Site, locate
 from bot.source.history import history
 from bot.triage.paths import tree_path
@@ -35,6 +35,10 @@ class Question:
     @property
     def path(self) -> str:
         return self.test.partition("::")[0]
+
+    @property
+    def is_script(self) -> bool:
+        return "::" not in self.test
 
     @property
     def commits(self) -> dict[str, str]:
@@ -77,16 +81,20 @@ def context(question: Question, site: Site | Refusal) -> Context:
     """What the readings cannot say: sibling bounds, the first bound, and why no bound may move."""
     if isinstance(site, Refusal):
         return Context(bump_refusal=site)
-    versions = question.clone.versions(question.head, site.path)
-    name = question.test.partition("[")[0]
-
-    def read(path: str) -> bytes | None:
-        return question.clone.read(question.head, path)
-
-    moves = history(versions, site.path, name, read, question.pack.attributes, question.pack.exact_gate)
+    clone, pack = question.clone, question.pack
+    versions = clone.versions(question.head, site.path)
+    moves = history(
+        versions,
+        site.path,
+        question.test.partition("[")[0],
+        lambda path: clone.read(question.head, path),
+        pack.attributes,
+        pack.exact_gate,
+        read_at=lambda commit, path: clone.read(commit.sha, path),
+    )
     barred = site.refusal if site.override is None else None
-    if barred is None and moves.first is None:
-        barred = Refusal("history_unreadable", f"The earlier bounds in {site.path} could not be read.")
+    if barred is None and not (moves.reaches_back and len(versions) < MAX_VERSIONS):
+        barred = Refusal("history_unreadable", f"The first bound in {site.path} could not be read.")
     last = moves.changes[-1].commit if moves.changes else None
     if barred is None and last is not None and datetime.now(UTC) - last.at < COOLING:
         barred = Refusal(

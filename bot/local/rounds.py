@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bot.local.clone import LocalError
-from bot.local.measure import Step, collect, measure, plan_in, summary_of
+from bot.local.measure import Step, collect, measure, plan_in, stopped, summary_of
 from bot.local.question import Question, context
 from bot.report import chart, evidence
+from bot.report.markdown import one_line
 from bot.source import Site
 from bot.triage.plans import plan_of
 from bot.triage.restraint import other_bound
@@ -38,7 +40,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`verdict` is None where nothing was measured; `trouble` says what the last harness could not do,
+    """`verdict` is None where nothing was measured; `trouble` says why the last harness ended early,
     `note` why this machine cannot answer."""
 
     verdict: Verdict | None
@@ -70,6 +72,11 @@ def investigate(
     site = question.site()
     asked = _Judge(question, site, context(question, site), label, threshold)
     readings = tuple(_given(out, given, resume=resume))
+    if asked.can_never_tell(readings):
+        raise LocalError(
+            f"No bound is known for the script {question.test}: give it by --threshold, or name a printed "
+            "form with the group threshold in the rule pack."
+        )
     for number in range(1, MAX_ROUNDS + 1):
         verdict = asked.verdict(readings)
         if verdict is not None:
@@ -82,8 +89,10 @@ def investigate(
         plan = (plan_in(folder) if resume else None) or _plan(question, wanted)
         _check(plan, question, folder)
         told = summary_of(folder)
-        if told and not told.get("cancelled"):
+        if told and not told.get("cancelled") and not stopped(told):
             readings += collect(plan, folder)
+            if number == 1 and (why := _no_value(readings)):
+                return _kept(out, asked.without_values(readings, why))
             continue
         with watch.round(number, plan) as report:
             measured = measure(
@@ -95,10 +104,14 @@ def investigate(
                 report=report,
             )
         readings += measured.readings
-        if measured.interrupted or measured.said:
+        broken = measured.interrupted or bool(measured.said)
+        if (number == 1 or broken) and (why := _no_value(readings)):
+            answer = asked.without_values(readings, "" if measured.interrupted else why)
+        elif broken:
             answer = Answer(asked.verdict(readings), readings, asked.bound, site, number)
-            ended = replace(answer, interrupted=measured.interrupted, trouble=measured.said)
-            return _kept(out, ended)
+        else:
+            continue
+        return _kept(out, replace(answer, interrupted=measured.interrupted, trouble=measured.said))
     return _kept(out, Answer(asked.verdict(readings), readings, asked.bound, site, MAX_ROUNDS))
 
 
@@ -131,6 +144,18 @@ class _Judge:
             raise LocalError(f"The readings do not fit together: {told}") from None
         return decide(evidence, self.question.policy)
 
+    def can_never_tell(self, given: Sequence[Reading]) -> bool:
+        """Whether this is a script whose bound nobody names: its runs could not be judged."""
+        if not self.question.is_script or self.bound is not None:
+            return False
+        prints = any("(?P<threshold>" in printed.pattern for printed in self.question.pack.prints)
+        return not prints and all(reading.threshold is None for reading in given)
+
+    def without_values(self, readings: tuple[Reading, ...], why: str) -> Answer:
+        """After a round that gave none: more of them would not help. A verdict needs a known bound."""
+        verdict = self.verdict(readings) if self.bound is not None else None
+        return Answer(verdict, readings, self.bound, self.site, 1, note=why)
+
     def wanted(self, verdict: Verdict | None) -> dict[str, ArmPlan]:
         """Without a reading to judge, what the judge begins with."""
         if verdict is None:
@@ -142,6 +167,19 @@ class _Judge:
 def _is_elsewhere(verdict: Verdict | None) -> bool:
     """Whether only the red job's host could say more: further rounds here would cost time for nothing."""
     return verdict is not None and verdict.reason == HOST_NOT_SEEN
+
+
+def _no_value(readings: Sequence[Reading]) -> str:
+    """The commonest reason where no run of head or base has a value; empty where one has."""
+    measured = [reading for reading in readings if reading.arm in (Arm.HEAD, Arm.BASE)]
+    if not measured or any(reading.value is not None for reading in measured):
+        return ""
+    reasons = Counter(f"{reading.status}: {reading.error or 'no reason given'}" for reading in measured)
+    why, count = reasons.most_common(1)[0]
+    return (
+        f"No run gave a value; {count} of {len(measured)}: {one_line(why, 300)}. Mend that and give another "
+        "--out."
+    )
 
 
 def _elsewhere(readings: Sequence[Reading]) -> str:
@@ -188,11 +226,18 @@ def _given(out: Path, given: Sequence[Reading], *, resume: bool) -> list[Reading
 
 
 def _kept(out: Path, answer: Answer) -> Answer:
-    """Readings, picture and verdict as files."""
+    """Readings, picture and verdict as files. On a full disk the answer is still told."""
+    try:
+        _write(out, answer)
+    except OSError as error:
+        return replace(answer, trouble=answer.trouble or f"{out}: {error.strerror}")
+    return answer
+
+
+def _write(out: Path, answer: Answer) -> None:
     if answer.verdict is not None:
         new = answer.verdict.proposal.threshold if answer.verdict.proposal else None
         (out / evidence.READINGS).write_text(evidence.readings_jsonl(answer.readings), encoding="utf-8")
         (out / evidence.CHART).write_text(chart.svg(answer.readings, answer.bound, new), encoding="utf-8")
         text = json.dumps(answer.verdict.as_dict(), indent=1) + "\n"
         (out / "verdict.json").write_text(text, encoding="utf-8")
-    return answer

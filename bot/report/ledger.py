@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from rich.table import Table
 from rich.text import Text
 
 from bot.report.console import console, finished, table
@@ -19,6 +20,12 @@ from bot.verdict.answer import Proposal
 MAX_MOVES: Final = 20
 MAX_TOUCHED: Final = 10
 BAR_WIDTH: Final = 9
+MIN_WHERE: Final = 24
+"""Characters of a commit and its subject that must be left."""
+MIN_MARKS: Final = 18
+WHOLE: Final = 3
+"""Columns that are never cut: date, bound, factor."""
+GAP: Final = 2
 UNCERTAIN: Final = " or earlier"
 
 
@@ -52,7 +59,7 @@ class Row:
 class SiteLedger:
     """A site, its bound today, its first one, and every move between, oldest first.
 
-    `notes`: sentences about what is not known.
+    `notes`: sentences about what is not known; `first_known`: `first` is not just the oldest that was read.
     """
 
     name: str
@@ -62,6 +69,7 @@ class SiteLedger:
     since: str
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
+    first_known: bool = True
 
 
 def last_move(case: Case) -> str:
@@ -109,31 +117,58 @@ def moves_table(case: Case) -> str:
 
 
 def ledger_text(sites: Sequence[SiteLedger], cap: float, width: int = 100, color: bool = False) -> str:
-    """A table for each site. The bar shows the factor, `|` the cap."""
+    """A table for each site. The bar shows the factor, `|` the cap; where the width is too small for all, it
+    is left out, then the subjects."""
     printed = console(width, color)
     for site in sites:
         printed.print(Text(one_line(site.name), style="bold"), soft_wrap=True)
         printed.print(Text(f"  {one_line(site.test)}"), soft_wrap=True)
         printed.print(Text(f"  {_today(site)}"), soft_wrap=True)
         if site.rows:
-            drawn = table("  date", "bound", "factor", "", "", "where")
-            for line in site.rows:
-                marks = Text(one_line(", ".join(line.marks), 80), style="bold yellow")
-                drawn.add_row(
-                    f"  {line.date}",
-                    f"{plain(line.old)} -> {plain(line.new)}",
-                    _times(line.factor),
-                    bar(line.factor, cap),
-                    marks,
-                    Text(one_line(line.where, 120), no_wrap=True, overflow="ellipsis"),
-                )
-            for column in drawn.columns:
-                column.no_wrap = True
-            printed.print(drawn)
+            printed.print(_drawn(site.rows, cap, width))
         for note in site.notes:
             printed.print(Text(f"  {one_line(note, 400)}", style="dim"), soft_wrap=True)
         printed.print()
     return finished(printed)
+
+
+def _drawn(rows: Sequence[Row], cap: float, width: int) -> Table:
+    """Moves are shown whole at any width."""
+    headers = ["  date", "bound", "factor", "", "", "where"]
+    lines = [
+        [
+            f"  {line.date}",
+            f"{plain(line.old)} -> {plain(line.new)}",
+            _times(line.factor),
+            bar(line.factor, cap),
+            one_line(", ".join(line.marks), 80),
+            one_line(line.where, 120),
+        ]
+        for line in rows
+    ]
+
+    def needed() -> int:
+        columns = list(zip(headers, *lines, strict=True))
+        widest = [max(map(len, column)) for column in columns]
+        return sum(widest[:-1]) + min(widest[-1], MIN_WHERE) + GAP * (len(headers) - 1)
+
+    if needed() > width:
+        for cells in (headers, *lines):
+            del cells[3]
+    if needed() > width:
+        for cells, line in zip(lines, rows, strict=True):
+            cells[-1] = one_line(replace(line, subject="").where, 120)
+    drawn = table(*headers)
+    for *cells, marks, where in lines:
+        drawn.add_row(
+            *cells, Text(marks, style="bold yellow"), Text(where, no_wrap=True, overflow="ellipsis")
+        )
+    for place, column in enumerate(drawn.columns):
+        column.no_wrap = True
+        widest = max(len(cells[place]) for cells in (headers, *lines))
+        if place < len(drawn.columns) - 1:
+            column.min_width = widest if place < WHOLE else min(widest, MIN_MARKS)
+    return drawn
 
 
 def bar(factor: float | None, cap: float) -> str:
@@ -167,7 +202,8 @@ def _today(site: SiteLedger) -> str:
     if site.first is None:
         return f"{plain(site.value)} today"
     moves = "" if site.rows else ", never moved"
-    return f"{plain(site.value)} today, first {plain(site.first)} on {site.since}{moves}"
+    first = "first" if site.first_known else "first known"
+    return f"{plain(site.value)} today, {first} {plain(site.first)} on {site.since}{moves}"
 
 
 def _commit(move: BoundMove) -> str:

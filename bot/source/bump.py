@@ -36,8 +36,9 @@ def bump(
     of its own. `relocate` says which bound the failing test has in an edited text; it is asked as part of the
     proof.
 
-    Refusal codes: that of the site, stale_site, not_finite, equal, not_looser, no_comment, does_not_parse,
-    unsupported_layout. Raises EditError if the result fails its proof, which is a bug of ours.
+    Refusal codes: that of the site, stale_site, not_finite, equal, not_looser, too_loose, no_comment,
+    does_not_parse, unsupported_layout. Raises EditError if the result fails its proof, which is a
+    bug of ours.
     """
     refusal = _objection(data, site, new)
     if refusal is not None:

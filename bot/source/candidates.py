@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tree_sitter import Node
 
@@ -15,6 +16,9 @@ from bot.source.summary import Offer, Summary, sounds_like_bound
 from bot.source.tree import ClassDef, text
 from bot.source.values import Answer, Literal, Place, Values
 from bot.verdict.answer import Refusal
+
+WORST: Final = 4
+"""Added to the rank of what may be a measurement: it counts where nothing else is a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,9 @@ def _taken(values: Values, offer: Offer, at: Place) -> Iterator[tuple[int, Answe
     if table is not None:
         yield 0, table
     elif offer.rank is not None:
-        answer = values.evaluate(offer.node, at, _statement(offer.node))
-        if offer.kind != "measured" or isinstance(answer, Literal):
-            yield offer.rank, answer
+        answer = values.evaluate(offer.node, at, statement_of(offer.node))
+        unknown = offer.kind == "measured" and not isinstance(answer, Literal)
+        yield offer.rank + (WORST if unknown else 0), answer
 
 
 def _table(values: Values, node: Node, at: Place, arguments: Sequence[Node]) -> Answer:
@@ -55,8 +59,8 @@ def _table(values: Values, node: Node, at: Place, arguments: Sequence[Node]) -> 
     if node.type not in ("identifier", "attribute") or _is_foreign(node, at):
         return None
     found = values.dictionary(node, at)
-    if found is None:
-        return None
+    if found is None or isinstance(found, Refusal):
+        return found
     dictionary, home, passed = found
     holder = "".join(text(node).split()).rpartition(".")[2]
     pairs = pairs_of(dictionary)
@@ -120,7 +124,7 @@ def _holder(dictionary: Node) -> str:
     return "dict"
 
 
-def _statement(node: Node) -> Node:
+def statement_of(node: Node) -> Node:
     """The statement in which an expression stands."""
     current = node
     while current.parent is not None and current.parent.type != "block":

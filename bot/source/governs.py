@@ -71,7 +71,7 @@ class Search:
         while fresh := names - done:
             done |= fresh
             for file in self.mentioning(fresh, {o.file.path: o.file for o in found}.values()):
-                names |= _aliases(file, names)
+                names |= aliases(file, names)
                 for cls in file.block.classes:
                     owner = Owner(file, cls)
                     if owner not in found and any(base in found for base in self._tree.bases(owner)):
@@ -85,7 +85,7 @@ class Search:
         names = {owner.cls.name}
         for file in self.mentioning(names, [owner.file]):
             if attribute.encode() in file.data:
-                written = [f"{name}.{attribute}" for name in names | _aliases(file, names)]
+                written = [f"{name}.{attribute}" for name in names | aliases(file, names)]
                 for cls in file.block.classes:
                     if cls is not owner.cls and any(w in text(cls.node) for w in written):
                         found[Owner(file, cls)] = None
@@ -98,14 +98,14 @@ class Search:
             home = self._tree.file(path)
             names = _built_from(home, name) if home is not None else {name}
             for file in self.mentioning(names, [] if home is None else [home]):
-                known = names | _aliases(file, names)
+                known = names | aliases(file, names)
                 for cls in file.block.classes:
                     if any(n in text(cls.node) for n in known):
                         found[Owner(file, cls)] = None
         return self.subclasses(found)
 
 
-def _aliases(file: SourceFile, names: set[str]) -> set[str]:
+def aliases(file: SourceFile, names: set[str]) -> set[str]:
     """Other names that this file gives to one of `names`."""
     bound = {
         alias
@@ -153,7 +153,7 @@ def governed(
     tests = 0
     for owner in candidates:
         lineage = tree.lineage(owner.file, owner.cls)
-        if owner != failing and not _is_test(owner, lineage.owners, lineage.unread):
+        if owner != failing and not is_test(owner, lineage.owners, lineage.unread):
             continue
         values = Values(tree, lineage.owners, entries)
         names = dict.fromkeys(name for o in lineage.owners for name in o.cls.methods())
@@ -185,7 +185,7 @@ def _reads(reader: Reader, values: Values, literal: Literal, method: str | None)
     return hit, reading.sure, reading.opaque
 
 
-def _is_test(owner: Owner, owners: Sequence[Owner], unread: Sequence[str]) -> bool:
+def is_test(owner: Owner, owners: Sequence[Owner], unread: Sequence[str]) -> bool:
     """A class that unittest or pytest collects, not a mixin that only lends its methods."""
     names = [*(o.cls.name for o in owners[1:]), *unread]
     if any("TestCase" in name for name in names):

@@ -59,6 +59,30 @@ def yaml_scalars(path: str, text: str) -> list[str] | None:
     return None if events is None else [event.value for event in events]
 
 
+def yaml_is_shared(path: str, text: str, offset: int) -> bool:
+    """Whether an alias takes up the scalar at the offset, or a mapping or list that holds it."""
+    if PurePosixPath(path).suffix.lower() not in (".yaml", ".yml"):
+        return False
+    anchors: set[str] = set()
+    aliases: set[str] = set()
+    open_ones: list[str] = []
+    for event in _events(text) or []:
+        anchor = getattr(event, "anchor", None) or ""
+        if isinstance(event, yaml.AliasEvent):
+            aliases.add(anchor)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_ones.append(anchor)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            open_ones.pop()
+        elif isinstance(event, yaml.ScalarEvent) and _spans(event, offset):
+            anchors = {anchor, *open_ones}
+    return bool(anchors & aliases)
+
+
+def _spans(event: Any, offset: int) -> bool:
+    return bool(event.start_mark.index <= offset < event.end_mark.index)
+
+
 def _shell(text: str) -> Grounds:
     """A line is closed after a backslash, in a quote and in a here-document."""
     found = Grounds()
@@ -114,11 +138,16 @@ def _yaml(text: str) -> Grounds:
 
 
 def _scalars(text: str) -> list[Any] | None:
-    """Events of the parser; aliases are not followed."""
+    events = _events(text)
+    return None if events is None else [event for event in events if isinstance(event, yaml.ScalarEvent)]
+
+
+def _events(text: str) -> list[Any] | None:
+    """Of the parser; aliases are not followed."""
     if len(text) > MAX_YAML or _OTHER_BREAKS.search(text):
         return None
     try:
-        return [event for event in yaml.parse(text, Loader=_LOADER) if isinstance(event, yaml.ScalarEvent)]
+        return list(yaml.parse(text, Loader=_LOADER))
     except yaml.YAMLError:
         return None
 

@@ -41,17 +41,17 @@ class Imports:
                 self.stars.append(module)
 
     def origins(self, name: str) -> list[Origin]:
-        """Where `name` ('Base', 'kit.Base' or 'a.b.Base') may come from."""
+        """Where `name` ('Base', 'kit.Base' or 'a.b.Base') comes from: its last import, or any star import."""
         parts = name.split(".")
         for count in range(len(parts), 0, -1):
             known = self.bound.get(".".join(parts[:count]))
             if known:
                 rest = parts[count:]
-                return [o for origin in known[:_MAX_ORIGINS] if (o := _below(origin, rest)) is not None]
+                return [o for origin in known[-1:] if (o := below(origin, rest)) is not None]
         return [Origin(module, name) for module in self.stars[:_MAX_ORIGINS]] if len(parts) == 1 else []
 
 
-def _below(origin: Origin, rest: list[str]) -> Origin | None:
+def below(origin: Origin, rest: list[str]) -> Origin | None:
     if not rest:
         return origin if origin.name else None
     module = origin.module
@@ -67,8 +67,11 @@ def _names(node: Node) -> tuple[str, str]:
     return text(original if original is not None else node), text(alias if alias is not None else node)
 
 
-def module_paths(module: str, path: str) -> list[str]:
-    """The paths to try for a module that the file at `path` imports, likeliest first."""
+def module_paths(module: str, path: str, script: str = "") -> list[str]:
+    """The paths to try for a module that the file at `path` imports, in the order of Python's search.
+
+    The folder of the script that was started, `script`, comes first, and a package before a module.
+    """
     if module.partition(".")[0] in sys.stdlib_module_names:
         return []
     folder = PurePosixPath(path).parent
@@ -77,6 +80,7 @@ def module_paths(module: str, path: str) -> list[str]:
     if dots:
         bases = [PurePosixPath(*folder.parts[: max(len(folder.parts) - dots + 1, 0)])]
     else:
-        bases = [PurePosixPath(root) for root in SOURCE_ROOTS] + [folder, *folder.parents]
+        started = PurePosixPath(script or path).parent
+        bases = [started, *(PurePosixPath(root) for root in SOURCE_ROOTS), folder, *folder.parents]
     modules = [base.joinpath(*parts) for base in dict.fromkeys(bases)]
-    return [f"{m}{end}" for m in modules if m.parts for end in (".py", "/__init__.py")]
+    return [f"{m}{end}" for m in modules if m.parts for end in ("/__init__.py", ".py")]

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
-from bot.source.imports import Imports, module_paths
+from tree_sitter import Node
+
+from bot.source.binding import bindings
+from bot.source.imports import Imports, Origin, module_paths
 from bot.source.tree import MAX_BYTES, Assignment, Block, ClassDef, parse, text
 
 MAX_FILES: Final = 32
 """Files read for one test where the tree cannot be listed, as each may be a request to a server."""
 MAX_MISSES: Final = 200
 """Paths asked for in vain, likewise."""
-MAX_LISTED: Final = 5_000
+MAX_LISTED: Final = 20_000
 MAX_TOTAL: Final = 200 << 20
 MAX_CLASSES: Final = 200
 """Classes of one lineage; bases beyond that count as not found."""
@@ -34,6 +38,12 @@ class SourceFile:
     @cached_property
     def block(self) -> Block:
         return Block(self.root)
+
+    @property
+    def module(self) -> str:
+        """The last part of its name as a module."""
+        path = PurePosixPath(self.path)
+        return path.parent.name if path.stem == "__init__" else path.stem
 
     @cached_property
     def imports(self) -> Imports:
@@ -58,6 +68,10 @@ class Owner:
     cls: ClassDef
 
 
+class Unclear:
+    """A name that is bound, but not to a class or name that the text shows."""
+
+
 @dataclass(slots=True)
 class Lineage:
     """`owners`: the class itself, then its bases in the order in which attributes are looked up.
@@ -72,8 +86,12 @@ class Lineage:
 class SourceTree:
     """Every file is read and parsed at most once. `complete` turns False where a limit cut the reading."""
 
-    def __init__(self, read_file: ReadFile, list_files: ListFiles | None = None) -> None:
+    def __init__(self, read_file: ReadFile, list_files: ListFiles | None = None, script: str = "") -> None:
+        """`script`: the path of the test file, whose folder Python searches first."""
         self._read_file = read_file
+        self._script = script
+        self.unclear: set[str] = set()
+        """Bases that a condition decides."""
         self._data: dict[str, bytes | None] = {}
         self._files: dict[str, SourceFile | None] = {}
         self._lineages: dict[Owner, Lineage] = {}
@@ -98,7 +116,10 @@ class SourceTree:
         data = self._read_file(path)
         if data is None:
             self._misses += not self._listed
+            self.complete = self.complete and path not in self._listed
             return None
+        if len(data) > MAX_BYTES:
+            self.complete = False
         self._count += 1
         self._total += len(data)
         return data
@@ -110,18 +131,29 @@ class SourceTree:
             self._files[path] = SourceFile(path, data) if data is not None and kept else None
         return self._files[path]
 
-    def find_class(self, file: SourceFile, name: str, imported: bool = False) -> Owner | None:
-        """The class that `name` means at the end of the file; `imported`: not one of the file's own."""
+    def find_class(
+        self, file: SourceFile, name: str, imported: bool = False, before: int | None = None
+    ) -> Owner | None:
+        """The class that `name` means at the end of the file, or at the byte offset `before`.
 
-        def here(place: SourceFile, wanted: str) -> Owner | str | None:
-            named = place.classes_named(wanted)
-            if named and not (imported and place is file):
-                return Owner(place, named[-1])
-            aliases = place.block.named.get(wanted, [])
-            right = aliases[-1].right if aliases else None
-            return text(right) if right is not None and right.type in ("identifier", "attribute") else None
+        `imported`: not one of the file's own.
+        """
 
-        return self._find(file, name, here)
+        def here(place: SourceFile, wanted: str) -> Owner | Unclear | str | None:
+            found = bindings(place, wanted, last if place is file else len(place.data) + 1)
+            if imported and place is file:
+                found = [one for one in found if not isinstance(one.means, ClassDef)]
+            if len(found) > 1:
+                self.unclear.add(name)
+                return Unclear()
+            if not found or isinstance(found[0].means, Origin):
+                return None
+            means = found[0].means
+            return Owner(place, means) if isinstance(means, ClassDef) else means or Unclear()
+
+        last = len(file.data) + 1 if before is None else before
+        owner = self._find(file, name, here)
+        return owner if isinstance(owner, Owner) else None
 
     def find_constant(self, file: SourceFile, name: str) -> tuple[SourceFile, list[Assignment]] | None:
         """The assignments of a module-level name, imported or not."""
@@ -153,11 +185,40 @@ class SourceTree:
             elif found is not None:
                 return found
             for origin in place.imports.origins(wanted):
-                paths = module_paths(origin.module, place.path)
+                paths = module_paths(origin.module, place.path, self._script)
                 other = next((f for path in paths if (f := self.file(path)) is not None), None)
                 if other is not None:
                     queue.append((other, origin.name, hops + 1))
         return None
+
+    def find_function(self, file: SourceFile, name: str) -> tuple[SourceFile, Node] | None:
+        """A module-level function, imported or not."""
+
+        def here(place: SourceFile, wanted: str) -> tuple[SourceFile, Node] | str | None:
+            node = place.block.functions.get(wanted)
+            return None if node is None else (place, node)
+
+        return self._find(file, name, here)
+
+    def leads_to(self, file: SourceFile, name: str, home: SourceFile, wanted: str) -> bool:
+        """Whether `name` ('KL_BOUND', 'kit.KL_BOUND') in the file means `wanted` of the file `home`.
+
+        True as well where its module is not found in the tree but is called as `home` is.
+        """
+
+        def here(place: SourceFile, named: str) -> bool | str | None:
+            if place is home and named == wanted:
+                return True
+            found = place.block.named.get(named, [])
+            right = found[-1].right if found else None
+            if right is not None and right.type in ("identifier", "attribute"):
+                return text(right)
+            return False if found or place.classes_named(named) or named in place.block.functions else None
+
+        found = self._find(file, name, here)
+        if found is not None:
+            return found
+        return any(o.module.rpartition(".")[2] == home.module for o in file.imports.origins(name))
 
     def bases(self, owner: Owner) -> list[Owner | str]:
         """The direct bases; a name where none was found."""
@@ -167,9 +228,11 @@ class SourceTree:
 
     def _base(self, owner: Owner, name: str) -> Owner | None:
         file, cls = owner.file, owner.cls
-        earlier = [c for c in file.classes_named(name) if c.start < cls.start]
+        if not name.replace(".", "").isidentifier():
+            return None
+        earlier = bindings(file, name, cls.start)
         if earlier:
-            return Owner(file, earlier[-1])
+            return self.find_class(file, name, before=cls.start)
         # A class defined further down, or this one, cannot be meant: then it is an imported one.
         found = self.find_class(file, name, imported=bool(file.classes_named(name)))
         return None if found is None or found == owner else found

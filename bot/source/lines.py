@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from bot.source.grounds import Grounds, grounds, yaml_scalars
+from bot.source.grounds import Grounds, grounds, yaml_is_shared, yaml_scalars
 from bot.source.layout import has_lone_return, indent, line_end, line_start, next_line
+from bot.source.locate import EXACT_GATE
 from bot.source.proof import EditError, added_line
 from bot.source.sentences import line_list, shortened
 from bot.source.spelling import comment_line, spell, value_objection
@@ -31,6 +33,8 @@ class Span(Protocol):
     @property
     def value(self) -> float: ...
 
+
+_REMARK: Final = re.compile(r"(?:^|[\s'\"])#")
 
 FindBounds = Callable[[str], Sequence[Span]]
 """Every bound in the text of the file, in order, by a rule pack: Pack.bound_sites of the path."""
@@ -74,10 +78,12 @@ class LineEdit:
     commented: bool
 
 
-def locate_line(path: str, data: bytes, find: FindBounds, line: int | None = None) -> LineSite | Refusal:
+def locate_line(
+    path: str, data: bytes, find: FindBounds, line: int | None = None, exact_gate: float = EXACT_GATE
+) -> LineSite | Refusal:
     """The one bound of the file, or the one in `line` (1-based). Bounds in comments are none.
 
-    Refusal codes: does_not_parse, bound_not_found, ambiguous.
+    Refusal codes: does_not_parse, bound_not_found, ambiguous, exact_gate, shared.
     """
     name = shortened(path)
     text = _text(data)
@@ -97,6 +103,14 @@ def locate_line(path: str, data: bytes, find: FindBounds, line: int | None = Non
     if len(wanted) > 1:
         return Refusal("ambiguous", f"Line {line} of '{name}' holds {len(wanted)} bounds; edit it by hand.")
     span = wanted[0]
+    refusal = _exact(f"line {span.line} of '{name}'", span.value, exact_gate)
+    if refusal is None and yaml_is_shared(path, text, span.start):
+        sentence = (
+            f"The bound in line {span.line} of '{name}' is used again by a YAML alias; edit it by hand."
+        )
+        refusal = Refusal("shared", sentence)
+    if refusal is not None:
+        return refusal
     start = len(text[: span.start].encode())
     return LineSite(
         path=path,
@@ -109,12 +123,19 @@ def locate_line(path: str, data: bytes, find: FindBounds, line: int | None = Non
     )
 
 
-def bump_line(data: bytes, site: LineSite, new: float, comment: str, find: FindBounds) -> LineEdit | Refusal:
+def bump_line(
+    data: bytes,
+    site: LineSite,
+    new: float,
+    comment: str,
+    find: FindBounds,
+    exact_gate: float = EXACT_GATE,
+) -> LineEdit | Refusal:
     """The file with the bound at `new`, and a comment line above where the file takes one there: not in a
     continued command, a quote, a here-document or a scalar of several lines.
 
-    Refusal codes: stale_site, not_finite, equal, not_looser, no_comment, unsupported_layout. Raises EditError
-    if the result fails its proof, which is a bug of ours.
+    Refusal codes: stale_site, exact_gate, not_finite, equal, not_looser, too_loose, no_comment,
+    unsupported_layout. Raises EditError if the result fails its proof, which is a bug of ours.
     """
     text = _text(data)
     name = f"The bound in line {site.line} of '{shortened(site.path)}'"
@@ -122,7 +143,8 @@ def bump_line(data: bytes, site: LineSite, new: float, comment: str, find: FindB
         return Refusal("stale_site", f"{name} no longer stands where it was found; locate it again.")
     if has_lone_return(data):
         return Refusal("unsupported_layout", f"{name} stands among bare carriage returns; edit it by hand.")
-    refusal = value_objection(name, site.spelling, site.value, new)
+    refusal = _exact(f"line {site.line} of '{shortened(site.path)}'", site.value, exact_gate)
+    refusal = refusal or value_objection(name, site.spelling, site.value, new)
     if refusal is not None:
         return refusal
     line = comment_line(comment)
@@ -185,8 +207,21 @@ def _prove_scalars(before: list[str] | None, after: list[str] | None) -> None:
         raise EditError("the scalars of the YAML document changed otherwise than in one number")
 
 
+def _exact(where: str, value: float, exact_gate: float) -> Refusal | None:
+    if value > exact_gate:
+        return None
+    sentence = f"The bound in {where} is {value:g}: it demands equality, so any difference is a bug."
+    return Refusal("exact_gate", sentence)
+
+
 def _bounds(text: str, ground: Grounds, find: FindBounds) -> list[Span]:
-    return [span for span in find(text) if not ground.is_comment(span.start)]
+    return [span for span in find(text) if not _is_remark(text, ground, span.start)]
+
+
+def _is_remark(text: str, ground: Grounds, offset: int) -> bool:
+    """Whether it stands in a comment, or behind a # in a quote, where it is text or a comment of the text."""
+    before = text[text.rfind("\n", 0, offset) + 1 : offset]
+    return ground.is_comment(offset) or _REMARK.search(before) is not None
 
 
 def _text(data: bytes) -> str | None:

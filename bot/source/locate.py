@@ -6,17 +6,21 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Final
 
 from bot.source.governs import Governed, Search, governed
 from bot.source.lineage import Lineage, ListFiles, Owner, ReadFile, SourceFile, SourceTree
-from bot.source.objections import cache_is_off, constant_set_again, set_again
+from bot.source.mentions import Asked
+from bot.source.nodes import attribute_writes
+from bot.source.objections import constant_set_again, set_again
 from bot.source.reads import Reader
 from bot.source.scope import override_of, refusal_of, scope_of
 from bot.source.sentences import line_list, shortened
 from bot.source.siblings import siblings_of
 from bot.source.site import Site
 from bot.source.tree import MAX_BYTES, ClassDef, captured, descendants, query, text
+from bot.source.vacuous import cache_is_off
 from bot.source.values import Answer, Literal, Values
 from bot.verdict.answer import Refusal
 
@@ -24,7 +28,7 @@ ATTRIBUTES: Final = ("kl_threshold", "kl_div_thres")
 ENTRIES: Final = ("kl_div",)
 EXACT_GATE: Final = 1e-6
 
-_TEST: Final = re.compile(r"(?:.*?::)?([^\W\d]\w*)(?:(?:\.|::)([^\W\d]\w*))?", re.DOTALL)
+_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +62,63 @@ def locate(
     Refusals: file_not_found, does_not_parse, bad_test, class_not_found, bound_not_found, ambiguous, computed.
     A site may carry one too: exact_gate, vacuous, inherited, kit_default, shared.
     """
-    named = _TEST.fullmatch(test)
-    if named is None:
-        return Refusal("bad_test", f"'{shortened(test)}' is no test name; write Class.method.")
-    tree = SourceTree(read_file, list_files)
+    named = _named(path, test)
+    if isinstance(named, Refusal):
+        return named
+    class_name, method = named
+    tree = SourceTree(read_file, list_files, path)
     file = _parsed(tree, path)
     if isinstance(file, Refusal):
         return file
-    cls = _the_class(file, named[1])
+    cls = _the_class(file, class_name)
     if isinstance(cls, Refusal):
         return cls
     lineage = tree.lineage(file, cls)
-    asked = _Test(tree, Reader(attributes), Owner(file, cls), lineage, named[2], tuple(entries))
-    reading = asked.reader.read(Values(tree, lineage.owners, entries), named[2])
+    asked = _Test(tree, Reader(attributes), Owner(file, cls), lineage, method, tuple(entries))
+    if method is not None and not _has_method(asked, method):
+        sentence = f"{cls.shown} has no method {shortened(method)}; check the test's name."
+        return Refusal("bad_test", sentence)
+    reading = asked.reader.read(Values(tree, lineage.owners, entries), method)
     answer, attribute = reading.answer, reading.attribute
     if isinstance(answer, Literal) and attribute is None and answer.place.kind == "class":
         attribute = answer.place.name
     literal = _literal(asked, answer, attribute)
     return literal if isinstance(literal, Refusal) else _site(asked, literal, attribute, exact_gate)
+
+
+def _named(path: str, test: str) -> tuple[str, str | None] | Refusal:
+    """The class and, where it is named, the method of `test`; the `[…]` of a parameter set is left out."""
+    *before, last = test.partition("[")[0].split("::")
+    files = [part for part in before if "/" in part or part.endswith(".py")]
+    other = next((f for f in files if not _same_file(f, path)), None)
+    if other is not None:
+        sentence = f"The test is of '{shortened(other)}', not of '{shortened(path)}'; name that file."
+        return Refusal("bad_test", sentence)
+    names = [name for part in (*before[len(files) :], last) for name in part.split(".")]
+    if not 1 <= len(names) <= 2 or not all(_NAME.fullmatch(name) for name in names):
+        return Refusal("bad_test", f"'{shortened(test)}' is no test name; write Class.method.")
+    return names[0], names[1] if len(names) == 2 else None
+
+
+def _same_file(named: str, path: str) -> bool:
+    """Whether the paths end alike, as one may be relative to another folder."""
+    parts, others = PurePosixPath(named).parts, PurePosixPath(path).parts
+    shorter = min(len(parts), len(others))
+    return shorter > 0 and parts[-shorter:] == others[-shorter:]
+
+
+def _has_method(asked: _Test, method: str) -> bool:
+    """Whether the text gives the class the method; a base that is not read may have it.
+
+    A class without any test in its text takes them from somewhere else.
+    """
+    owners = asked.lineage.owners
+    tests = any(o.cls.methods() for o in owners)
+    if not tests or any(not _is_standard(base) for base in asked.lineage.unread):
+        return True
+    if any(method in o.cls.block.functions or o.cls.named(method) for o in owners):
+        return True
+    return any(attribute_writes(file.root, method) for file in {o.file for o in owners})
 
 
 def _parsed(tree: SourceTree, path: str) -> SourceFile | Refusal:
@@ -109,8 +152,9 @@ def _the_class(file: SourceFile, name: str) -> ClassDef | Refusal:
     if not named:
         sentence = f"'{shortened(file.path)}' defines no class {shortened(name)}; check the test's name."
         return Refusal("class_not_found", sentence)
-    if len(named) > 1:
-        lines = line_list([cls.line for cls in named])
+    again = [a.line for a in file.block.named.get(name, [])]
+    if len(named) > 1 or again:
+        lines = line_list(sorted([*(cls.line for cls in named), *again]))
         sentence = f"The class {shortened(name)} is defined in lines {lines}; only one may stay."
         return Refusal("ambiguous", sentence)
     return named[0]
@@ -126,11 +170,14 @@ def _literal(asked: _Test, answer: Answer, attribute: str | None) -> Literal | R
         if asked.own in asked.tree.lineage(other.file, cls).owners
     ]
     for name in asked.reader.general if answer is None else (attribute,):
-        again = set_again(owners, related, name) if name is not None else None
+        again = set_again(asked.tree, owners, related, name, asked.method) if name is not None else None
         if again is not None:
             return again if answer is not None else Refusal("computed", again.sentence)
     if answer is None:
         return _not_found(asked)
+    hidden = _unread_before(asked, attribute)
+    if hidden is not None:
+        return hidden
     if isinstance(answer, Literal):
         for path, name in answer.constants:
             home = asked.tree.file(path)
@@ -140,13 +187,49 @@ def _literal(asked: _Test, answer: Answer, attribute: str | None) -> Literal | R
     return answer
 
 
+def _unread_before(asked: _Test, attribute: str | None) -> Refusal | None:
+    """A base that cannot be read, and that Python asks before the class that sets the attribute."""
+    lineage = asked.lineage
+    place = next((i for i, o in enumerate(lineage.owners) if attribute and o.cls.named(attribute)), 0)
+    holder = lineage.owners[place]
+    for owner in lineage.owners[:place]:
+        for base in asked.tree.bases(owner):
+            if isinstance(base, Owner) and holder in asked.tree.lineage(base.file, base.cls).owners:
+                break
+            if isinstance(base, str) and not _is_standard(base):
+                return _unread(owner, base, attribute or "its bound")
+    return None
+
+
+def _unread(owner: Owner, base: str, attribute: str) -> Refusal:
+    sentence = f"{owner.cls.shown} has the base {shortened(base)}, which cannot be read and may set"
+    return Refusal("computed", f"{sentence} {attribute}; edit it by hand.")
+
+
 def _not_found(asked: _Test) -> Refusal:
     name, unread = asked.own.cls.shown, [b for b in asked.lineage.unread if not _is_standard(b)]
+    unclear = next((b for b in unread if "(" in b or b in asked.tree.unclear), None)
+    if unclear is not None:
+        return _unread(asked.own, unclear, asked.reader.general[0])
+    for general in asked.reader.general:
+        line = _bare_annotation(asked.lineage, general)
+        if line is not None:
+            sentence = f"{name}.{shortened(general)} has a type but no value (line {line}); give it one."
+            return Refusal("bound_not_found", sentence)
     shown = ", ".join(shortened(base) for base in unread[:3])
     where = f"; its base {shown} was not found in this tree" if unread else ""
     wanted = " or ".join(asked.reader.general)
     sentence = f"{name} sets no {wanted}{where}; name its attribute in the rule pack."
     return Refusal("bound_not_found", sentence)
+
+
+def _bare_annotation(lineage: Lineage, attribute: str) -> int | None:
+    for owner in lineage.owners:
+        for node in captured(query("(assignment type: (_)) @found"), owner.cls.body):
+            bare = node.child_by_field_name("right") is None
+            if bare and text(node.child_by_field_name("left")) == attribute:
+                return node.start_point.row + 1
+    return None
 
 
 def _is_standard(base: str) -> bool:
@@ -174,7 +257,7 @@ def _site(asked: _Test, literal: Literal, attribute: str | None, exact_gate: flo
         governs=tuple(test for group in tests for test in group.tests),
         siblings=siblings_of(search, tree, literal, own, attribute),
     )
-    return _judged(asked, site, literal, attribute, exact_gate, tests)
+    return _judged(asked, site, literal, attribute, exact_gate, search, tests)
 
 
 def _judged(
@@ -183,6 +266,7 @@ def _judged(
     literal: Literal,
     attribute: str | None,
     exact_gate: float,
+    search: Search,
     tests: list[Governed],
 ) -> Site:
     tree, own = asked.tree, asked.own
@@ -201,6 +285,7 @@ def _judged(
         )
     else:
         override = override_of(literal, own, attribute)
-        refusal = refusal_of(tree, literal, own, attribute, site, tests, override)
+        shared = Asked(search, tree, asked.reader, literal, own, tests, asked.entries)
+        refusal = refusal_of(shared, attribute, site, override)
         override = override if refusal is not None else None
     return replace(site, complete=tree.complete, refusal=refusal, override=override)

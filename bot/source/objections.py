@@ -2,48 +2,136 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tree_sitter import Node
 
+from bot.source.decorators import unknown_parts
+from bot.source.imports import Imports
 from bot.source.lineage import Owner, SourceFile, SourceTree
-from bot.source.nodes import attribute_writes, is_written, string_value
+from bot.source.nodes import SELVES, attribute_writes, call_arguments, string_value
 from bot.source.sentences import of_file, shortened
-from bot.source.tree import attributes_below, captured, descendants, query, text
+from bot.source.tree import ClassDef, attributes_below, captured, descendants, query, text
 from bot.verdict.answer import Refusal
 
-_FLAG: Final = "--disable-radix-cache"
-_CACHE_OFF: Final = re.compile(r"(?:^|[\s'\"])--disable-radix-cache(?:$|[\s'\"=])")
+_BINDERS: Final = {"for_statement": "left", "named_expression": "name"}
+_BINDING: Final = ("as_pattern_target", "delete_statement", "case_pattern")
+_WRITERS: Final = (b"setattr", b"__dict__", b"patch", b"vars(", b"__getattribute__", b"exec(")
 _READERS: Final = frozenset({"getattr", "hasattr"})
-_MAX_CONSTANTS: Final = 200
 
 
-# --- set elsewhere --------------------
-
-
-def set_again(owners: Sequence[Owner], related: Sequence[Owner], attribute: str) -> Refusal | None:
-    """Something besides the class statement gives the attribute a value: a method, a decorator, setattr.
+def set_again(
+    tree: SourceTree, owners: Sequence[Owner], related: Sequence[Owner], attribute: str, method: str | None
+) -> Refusal | None:
+    """Something besides the class statement may give the attribute a value: a method, a decorator, setattr.
 
     `related`: subclasses in the test's file, whose methods may write through the class.
     """
-    own, names = owners[0], {owner.cls.name for owner in (*owners, *related)}
+    own = owners[0]
+    name = f"{own.cls.shown}.{attribute}"
+    for file, node in _bound_otherwise(owners, attribute):
+        where = f"line {node.start_point.row + 1}{of_file(file.path, own.file.path)}"
+        sentence = f"{shortened(name)} is bound in {where} by more than an assignment; edit it by hand."
+        return Refusal("computed", sentence)
     for owner in (*owners, *related):
-        if attribute.encode() not in owner.file.data:
-            continue
-        for node in _setters(owner, attribute):
-            return _set_again(node, owner.file, own.file, f"{own.cls.shown}.{attribute}")
-    for node in attributes_below(own.file.root) if attribute.encode() in own.file.data else ():
-        if text(node.child_by_field_name("attribute")) != attribute or not is_written(node):
-            continue
-        if text(node.child_by_field_name("object")) in names:
-            return _set_again(node, own.file, own.file, text(node))
-    for node in _set_by_name(own.file.root, attribute):
-        target = node.parent.named_children[0] if node.parent is not None else node
-        if text(target) in names:
-            return _set_again(node, own.file, own.file, f"{text(target)}.{attribute}")
+        if attribute.encode() in owner.file.data:
+            for node in _setters(owner, attribute):
+                return _set_again(node, owner.file, own.file, name)
+    for file in dict.fromkeys(owner.file for owner in owners):
+        for node in _written_outside(tree, file, {*owners, *related}, attribute):
+            return _set_again(node, file, own.file, name)
+    for owner in owners:
+        for node in _dynamic(owner, own.file, attribute):
+            return _set_again(node, owner.file, own.file, name)
+    for file, node in unknown_parts(tree, owners, attribute, method):
+        where = f"line {node.start_point.row + 1}{of_file(file.path, own.file.path)}"
+        shown = shortened("".join(text(node).split()))
+        sentence = f"{shown} in {where} may set {shortened(name)}, which cannot be read; edit it by hand."
+        return Refusal("computed", sentence)
     return None
+
+
+def _bound_otherwise(owners: Sequence[Owner], attribute: str) -> Iterator[tuple[SourceFile, Node]]:
+    """A class body that binds the attribute by `def`, `import`, `for`, `with`, `:=` or `del`.
+
+    Classes behind the first that assigns it do not matter.
+    """
+    for owner in owners:
+        block = owner.cls.block
+        if attribute in block.functions:
+            yield owner.file, block.functions[attribute]
+        yield from ((owner.file, c.node) for c in block.classes if c.name == attribute)
+        imports = Imports(block.imports)
+        if attribute in imports.bound or imports.stars:
+            yield owner.file, block.imports[0]
+        if attribute in text(owner.cls.body):
+            for use in captured(query("(identifier) @found"), owner.cls.body):
+                if text(use) == attribute and _binds_in(use, owner.cls.node):
+                    yield owner.file, use
+        if owner.cls.named(attribute):
+            return
+
+
+def _binds_in(use: Node, cls: Node) -> bool:
+    """Whether the class body itself, no function in it, binds the name other than by assignment."""
+    child, binds = use, False
+    while child.parent is not None and child.parent != cls:
+        parent = child.parent
+        if parent.type in ("function_definition", "lambda", "class_definition"):
+            return False
+        part = _BINDERS.get(parent.type)
+        binds |= parent.type in _BINDING or (part is not None and parent.child_by_field_name(part) == child)
+        child = parent
+    return binds
+
+
+def _written_outside(
+    tree: SourceTree, file: SourceFile, lineage: set[Owner], attribute: str
+) -> Iterator[Node]:
+    """Writes of the attribute, also by its name, that do not clearly go to a class of another lineage."""
+    if attribute.encode() not in file.data:
+        return
+    others = [c for c in file.block.classes if Owner(file, c) not in lineage]
+    for node in attribute_writes(file.root, attribute):
+        holder = "".join(text(node.child_by_field_name("object")).split())
+        if holder in SELVES and any(c.start <= node.start_byte < c.node.end_byte for c in others):
+            continue
+        found = tree.find_class(file, holder) if holder not in SELVES else None
+        if found is None or found in lineage or any(o in lineage for o in tree.lineage(*_pair(found)).owners):
+            yield node
+    yield from _set_by_name(file.root, attribute)
+
+
+def _pair(owner: Owner) -> tuple[SourceFile, ClassDef]:
+    return owner.file, owner.cls
+
+
+def _dynamic(owner: Owner, own: SourceFile, attribute: str) -> Iterator[Node]:
+    """Attributes set under a name that is computed, or looked up in a way of the class's own."""
+    hooks = (owner.cls.block.functions.get(name) for name in ("__getattribute__", "__setattr__"))
+    yield from (node for node in hooks if node is not None)
+    root = own.root if owner.file is own else owner.cls.node
+    data = own.data if owner.file is own else text(owner.cls.node).encode()
+    if b"setattr" in data:
+        for call in captured(query("(call) @found"), root):
+            called = text(call.child_by_field_name("function"))
+            handed = call_arguments(call) if called.rpartition(".")[2] in ("setattr", "__setattr__") else []
+            named = [string_value(node) for node in handed[:2]]
+            if handed and all(name is None for name in named):
+                yield call
+    if any(word in data for word in _WRITERS):
+        for string in captured(query("(string) @found"), root):
+            if string_value(string) == attribute and not _is_read(string):
+                yield string
+        for keyword in captured(query("(keyword_argument) @found"), root):
+            if text(keyword.child_by_field_name("name")) == attribute:
+                yield keyword
+
+
+def _is_read(string: Node) -> bool:
+    call = string.parent.parent if string.parent is not None else None
+    return call is not None and text(call.child_by_field_name("function")) in _READERS
 
 
 def _setters(owner: Owner, attribute: str) -> Iterator[Node]:
@@ -52,8 +140,7 @@ def _setters(owner: Owner, attribute: str) -> Iterator[Node]:
     yield from _set_by_name(cls.node, attribute)
     if attribute in cls.keywords:
         yield cls.keywords[attribute]
-    meta = text(cls.keywords["metaclass"].child_by_field_name("value")) if "metaclass" in cls.keywords else ""
-    for other in file.classes_named(meta) if meta else ():
+    for other in file.classes_named(_metaclass(cls)):
         if attribute in text(other.node):
             yield cls.keywords["metaclass"]
     for decorator in cls.decorators:
@@ -63,6 +150,11 @@ def _setters(owner: Owner, attribute: str) -> Iterator[Node]:
         if function is not None:
             yield from attribute_writes(function, attribute)
             yield from _set_by_name(function, attribute)
+
+
+def _metaclass(cls: ClassDef) -> str:
+    keyword = cls.keywords.get("metaclass")
+    return text(keyword.child_by_field_name("value")) if keyword is not None else ""
 
 
 def _named_in(node: Node, attribute: str) -> Iterator[Node]:
@@ -119,63 +211,3 @@ def _root(node: Node) -> str:
     while inner is not None and inner.type == "subscript":
         inner = inner.child_by_field_name("value")
     return text(inner)
-
-
-# --- nothing is compared --------------------
-
-
-def cache_is_off(tree: SourceTree, owners: Sequence[Owner], method: str | None) -> bool:
-    """Whether the class starts its server without the cache, by what it sets itself or inherits."""
-    seen: set[str] = set()
-    for owner in owners:
-        block = owner.cls.block
-        effective = {a.name: a.statement for a in block.assignments}
-        tests = {name for name in block.functions if name.startswith("test") and name != method}
-        effective |= {name: node for name, node in block.functions.items() if name not in tests}
-        for name, node in effective.items():
-            if name not in seen and _has_flag(tree, owner.file, node):
-                return True
-        # A statement that names the base's own, as super().setUpClass(), keeps that in effect.
-        seen |= {name for name, node in effective.items() if f".{name}" not in text(node)}
-    return False
-
-
-def _has_flag(tree: SourceTree, file: SourceFile, node: Node) -> bool:
-    """The flag in the node's strings, or in those of the constants and functions it names."""
-    queue, seen = [(file, node)], {(file.path, node.start_byte)}
-    while queue:
-        place, current = queue.pop()
-        if _FLAG in text(current) and _flag_below(current):
-            return True
-        for name in _names_in(current):
-            for other in _defined(tree, place, name):
-                key = other[0].path, other[1].start_byte
-                if key not in seen and len(seen) < _MAX_CONSTANTS:
-                    seen.add(key)
-                    queue.append(other)
-    return False
-
-
-def _flag_below(node: Node) -> bool:
-    strings = captured(query("(string) @found"), node)
-    return any(_CACHE_OFF.search(text(s)) for s in strings if not _is_docstring(s))
-
-
-def _is_docstring(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "expression_statement"
-
-
-def _names_in(node: Node) -> set[str]:
-    return {text(name) for name in captured(query("(identifier) @found"), node)}
-
-
-def _defined(tree: SourceTree, file: SourceFile, name: str) -> list[tuple[SourceFile, Node]]:
-    """Module-level lists and functions of that name: of this file, or a list imported from one known."""
-    if name in file.block.functions:
-        return [(file, file.block.functions[name])]
-    if name in file.block.named:
-        return [(file, assignment.statement) for assignment in file.block.named[name]]
-    if name in file.imports.bound and ("arg" in name.lower() or (name.isupper() and tree.paths)):
-        found = tree.find_constant(file, name)
-        return [] if found is None else [(found[0], a.statement) for a in found[1]]
-    return []

@@ -8,10 +8,13 @@ from typing import Final
 
 from tree_sitter import Node
 
-from bot.source.candidates import Function, candidates, one_of, place_of, several
+from bot.source.candidates import Function, candidates, one_of, place_of, several, statement_of
 from bot.source.lineage import Owner, SourceFile
-from bot.source.summary import Summary, summarized
-from bot.source.tree import ClassDef
+from bot.source.nodes import parameters, shown
+from bot.source.sentences import shortened
+from bot.source.summary import Summary, sounds_like_bound, summarized
+from bot.source.tree import ClassDef, text
+from bot.source.uses import Use, Uses, handed_literals
 from bot.source.values import Answer, Literal, Values
 from bot.verdict.answer import Refusal
 
@@ -49,16 +52,14 @@ class Reader:
         self._summaries: dict[tuple[str, int], Summary] = {}
 
     def read(self, values: Values, method: str | None) -> Reading:
+        aliased = _aliased(values.owners, method) if method is not None else None
+        if aliased is not None:
+            return Reading(aliased, None, True)
         functions = self._functions(values, method) if method is not None else []
         if functions:
-            wanted = {name for f in functions for name in f.summary.attributes if name in self.names}
-            found = self._by_attribute(values, wanted, method) if wanted else None
-            offered = candidates(values, functions)
-            if found is not None:
-                return _with_others(found, offered, [values.attribute(name) for name in wanted])
-            answer = one_of(offered)
-            if answer is not None:
-                return Reading(answer, None, True)
+            seen = self._seen(values, functions, method or "")
+            if seen is not None:
+                return seen
         opaque = not any(f.summary.calls for f in functions) or any(
             _method(values.owners, name) is None and name not in f.file.block.functions
             for f in functions
@@ -67,6 +68,55 @@ class Reader:
         found = self._by_attribute(values, None, method)
         answer, attribute = (found.answer, found.attribute) if found is not None else (None, None)
         return Reading(answer, attribute, False, opaque)
+
+    # --- what the text shows --------------------
+
+    def _seen(self, values: Values, functions: list[Function], method: str) -> Reading | None:
+        """What the text of the functions compares with; None where it does not show that."""
+        uses = Uses(functions, self.names).found()
+        scaled = next((use for use in uses if not use.plain), None)
+        if scaled is not None:
+            return Reading(_on_its_way(values, scaled.node, scaled.function), None, True)
+        read = [(use, values.evaluate(use.node, use.function.place, use.node)) for use in uses]
+        told = [pair for pair in read if pair[1] is not None]
+        offered = candidates(values, functions)
+        literals = handed_literals(functions, self.names)
+        handed = [values.evaluate(node, f.place, statement_of(node)) for f, node in literals]
+        if told:
+            known = [answer for _, answer in told]
+            chosen = self._directed(told, functions[0], method)
+            answer = chosen[0] if len({place_of(a) for a in chosen}) == 1 else several(chosen)
+            found = Reading(answer, self._through(values, uses, answer), True)
+            return _with_others(found, [*offered, *((0, a) for a in handed)], known)
+        answer = one_of(offered)
+        if answer is not None and handed:
+            answer = one_of([(0, a) for a in (answer, *handed)])
+        answer = answer if answer is not None else one_of([(0, a) for a in handed])
+        if answer is not None:
+            return Reading(answer, None, True)
+        first = functions[0]
+        bounds = [p for p in parameters(first.node) if sounds_like_bound(p)]
+        if bounds:
+            sentence = f"{shortened(method)} takes {shortened(bounds[0])} as a parameter; edit it by hand."
+            return Reading(Refusal("computed", sentence), None, True)
+        return None
+
+    def _directed(self, told: list[tuple[Use, Answer]], first: Function, method: str) -> list[Answer]:
+        """Where several are read: those in the method's own text, then those of the direction in its name."""
+        if len({place_of(answer) for _, answer in told}) > 1:
+            told = [pair for pair in told if pair[0].function is first] or told
+        if len({place_of(answer) for _, answer in told}) > 1:
+            named = [d for d in DIRECTIONS if d.removeprefix("_") in method]
+            if len(named) == 1:
+                own = [pair for pair in told if f"{named[0]}" in text(pair[0].node)]
+                told = own or told
+        return [answer for _, answer in told]
+
+    def _through(self, values: Values, uses: list[Use], answer: Answer) -> str | None:
+        """The attribute that an answer came through."""
+        names = [n for n in self.names if any(n in text(use.function.node) for use in uses)]
+        ordered = sorted(names, key=lambda n: (n in self.general, n))
+        return next((n for n in ordered if place_of(values.attribute(n)) == place_of(answer)), None)
 
     # --- attributes --------------------
 
@@ -149,6 +199,24 @@ def _with_others(found: Reading, offered: list[tuple[int, Answer]], own: list[An
     known = {place_of(answer) for answer in own}
     others = [a for rank, a in offered if rank == 0 and isinstance(a, Literal) and place_of(a) not in known]
     return Reading(several([found.answer, *others]), None, True) if others else found
+
+
+def _on_its_way(values: Values, node: Node, function: Function) -> Refusal:
+    where = f"line {node.start_point.row + 1}{values.of(function.file)}"
+    sentence = f"{shortened(shown(node))} in {where} is not compared with as it stands; edit it by hand."
+    return Refusal("computed", sentence)
+
+
+def _aliased(owners: Sequence[Owner], method: str) -> Refusal | None:
+    """A test that is an assignment, as `test_a = _impl`."""
+    for owner in owners:
+        if owner.cls.named(method):
+            line = owner.cls.named(method)[-1].line
+            sentence = f"{owner.cls.shown}.{shortened(method)} is assigned in line {line}; edit it by hand."
+            return Refusal("computed", sentence)
+        if method in owner.cls.block.functions:
+            return None
+    return None
 
 
 def _method(owners: Sequence[Owner], name: str) -> tuple[SourceFile, ClassDef | None, Node] | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from bot.source.governs import Governed, is_test_path
-from bot.source.lineage import Owner, SourceFile, SourceTree
+from bot.source.governs import is_test_path
+from bot.source.lineage import Owner
+from bot.source.mentions import Asked, other_mentions
 from bot.source.sentences import of_file, shortened
 from bot.source.site import Override, Site
-from bot.source.tree import attributes_below, captured, query, text
 from bot.source.values import Literal
 from bot.verdict.answer import Refusal
 
@@ -56,16 +56,9 @@ def _is_docstring(statement: Node) -> bool:
     return statement.type == "expression_statement" and statement.named_children[0].type == "string"
 
 
-def refusal_of(
-    tree: SourceTree,
-    literal: Literal,
-    own: Owner,
-    attribute: str | None,
-    site: Site,
-    tests: list[Governed],
-    override: Override | None,
-) -> Refusal | None:
+def refusal_of(asked: Asked, attribute: str | None, site: Site, override: Override | None) -> Refusal | None:
     """Why the literal is not the failing class's alone to change."""
+    literal, own = asked.literal, asked.own
     instead = (
         f"give {own.cls.shown} a bound of its own: {override.attribute} = …"
         if override is not None
@@ -80,7 +73,7 @@ def refusal_of(
     if site.scope.startswith("inherited"):
         sentence = f"{taken}, and changing it there would move other tests; {instead}."
         return Refusal("inherited", sentence)
-    others = _other_users(tree, literal, own, tests)
+    others = _other_users(asked)
     if others:
         shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         sentence = f"{shortened(site.name)} {where} is also read by {shown}"
@@ -88,69 +81,15 @@ def refusal_of(
     return None
 
 
-def _other_users(tree: SourceTree, literal: Literal, own: Owner, tests: list[Governed]) -> list[str]:
+def _other_users(asked: Asked) -> list[str]:
     """Other test classes under the literal, and other places whose text names it."""
+    literal, own = asked.literal, asked.own
+    owners = [group.owner for group in asked.tests if group.owner != own]
     if literal.place.cls is own.cls and literal.place.kind == "class":
-        readers = [g.owner for g in tests if own not in tree.lineage(g.owner.file, g.owner.cls).owners]
-        return [_shown(owner, own) for owner in readers] + _outside_uses(literal, own)
-    others = [g.owner for g in tests if g.owner != own]
-    if literal.place.kind == "method" or not literal.constants:
-        return [_shown(o, own) for o in others]
-    found = [_shown(owner, own) for owner in others]
-    path, name = literal.constants[0]
-    if literal.place.kind == "constant":
-        home = tree.file(path)
-        found += _mentions(home, name, own, literal) if home is not None else []
-    return list(dict.fromkeys(found))
+        owners = [o for o in owners if own not in asked.tree.lineage(o.file, o.cls).owners]
+    return list(dict.fromkeys([*(_shown(owner, own) for owner in owners), *other_mentions(asked)]))
 
 
 def _shown(owner: Owner, own: Owner) -> str:
     name = shortened(owner.cls.name)
     return name if owner.file.path == own.file.path else f"{name} in {shortened(owner.file.path)}"
-
-
-def _outside_uses(literal: Literal, own: Owner) -> list[str]:
-    """`TestA.kl_threshold` in the file, outside the class."""
-    cls, name = own.cls, literal.place.name
-    if f"{cls.name}.{name}".encode() not in own.file.data:
-        return []
-    uses = (
-        node
-        for node in attributes_below(own.file.root)
-        if text(node.child_by_field_name("attribute")) == name
-        and text(node.child_by_field_name("object")) == cls.name
-        and not cls.start <= node.start_byte < cls.node.end_byte
-    )
-    return [f"line {node.start_point.row + 1}" for node in uses]
-
-
-def _mentions(home: SourceFile, name: str, own: Owner, literal: Literal) -> list[str]:
-    """Statements of the file that name the constant, besides its own, the failing class and functions."""
-    passed = {constant for _, constant in literal.constants}
-    found = []
-    for use in captured(query("(identifier) @found"), home.root):
-        if text(use) != name or use.start_byte == literal.statement.start_byte:
-            continue
-        top = use
-        while top.parent is not None and top.parent.type != "module":
-            top = top.parent
-        inner = top.child_by_field_name("definition") or top
-        defined = text(inner.child_by_field_name("name"))
-        if inner.type == "function_definition" or top.start_byte == literal.statement.start_byte:
-            continue
-        if inner.type == "class_definition":
-            if inner.start_byte != own.cls.start:
-                found.append(shortened(defined))
-        elif top.type in ("import_from_statement", "import_statement"):
-            continue
-        elif not any(assigned in passed for assigned in _assigned_names(top)):
-            found.append(f"line {use.start_point.row + 1}")
-    return list(dict.fromkeys(found))
-
-
-def _assigned_names(statement: Node) -> list[str]:
-    return [
-        text(child.child_by_field_name("left"))
-        for child in statement.named_children
-        if child.type == "assignment"
-    ]

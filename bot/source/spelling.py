@@ -12,16 +12,27 @@ from bot.verdict.answer import Refusal
 MAX_COMMENT: Final = 160
 MAX_SPELLING: Final = 40
 
+MAX_FACTOR: Final = 100
+"""A bound is not moved to more than so many times its value: that is a slip of the hand."""
+MAX_BOUND: Final = 1e3
+
 _CODING: Final = re.compile(r"(coding)[:=]")
+# What formatters, linters and coverage tools obey when it stands in a comment.
+_DIRECTIVE: Final = re.compile(
+    r"(?<![\w'])(noqa|nosec|pragma|shellcheck|yamllint|prettier-ignore"
+    r"|(?:fmt|yapf|type|mypy|pyright|pyre|pylint|isort|ruff|flake8|vim)(?=\s*:))",
+    re.IGNORECASE,
+)
 _PLAIN: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(?:([eE])([-+]?)(\d+))?", re.ASCII)
 
 
 def comment_line(comment: str) -> str | None:
-    """`comment` as one ASCII source comment; None if nothing is left of it. A comment near the top of a file
-    may not read as a declaration of its encoding."""
+    """`comment` as one ASCII source comment; None if nothing is left of it. No tool may read it as a
+    declaration of the file's encoding or as an order, so such words are quoted."""
     words = " ".join(comment.split())
     plain = "".join(c if c.isprintable() else " " for c in words).encode("ascii", "replace").decode()
-    plain = _CODING.sub(r"\1 ", plain.lstrip("# ").strip())[:MAX_COMMENT].rstrip()
+    plain = _DIRECTIVE.sub(r"'\1'", _CODING.sub(r"\1 ", plain.lstrip("# ").strip()))
+    plain = plain[:MAX_COMMENT].rstrip()
     return f"# {plain}" if plain else None
 
 
@@ -31,13 +42,18 @@ def is_plain(spelling: str) -> bool:
 
 
 def value_objection(name: str, spelling: str, value: float, new: float) -> Refusal | None:
-    """Codes not_finite, equal, not_looser, unsupported_layout."""
+    """Codes not_finite, equal, not_looser, too_loose, unsupported_layout."""
     if not math.isfinite(new):
         return Refusal("not_finite", f"{new} is no bound; give a finite number.")
     if new == value:
         return Refusal("equal", f"{name} is {spelling} already; nothing to do.")
     if new < value:
         return Refusal("not_looser", f"{new} is below {name} = {spelling}; give a greater one.")
+    if new > MAX_BOUND or new > MAX_FACTOR * value * (1 + 1e-9):
+        limit = f"{MAX_FACTOR} times {name} = {spelling}" if new <= MAX_BOUND else f"{MAX_BOUND:g}"
+        return Refusal(
+            "too_loose", f"{new} is over {limit}, which no longer bounds anything; give a lower one."
+        )
     if not is_plain(spelling):
         return Refusal("unsupported_layout", f"{name} is no plain decimal number; edit it by hand.")
     return None

@@ -13,18 +13,28 @@ from bot.source.nodes import SELVES, call_arguments, is_kl, pair_part, parameter
 from bot.source.tree import descendants, text
 
 _BOUND: Final = re.compile(
-    r"thres|bound|limit|toleran|(?:^|[_.])(?:tol|eps|delta|max|cap)(?:_|$)", re.IGNORECASE
+    r"thres|bound|limit|toleran|(?:^|[_.])(?:thr|tol|eps|delta|max|cap)(?:_|$)",
+    re.IGNORECASE,
 )
 _NEIGHBOUR: Final = re.compile(r"gsm8k|mmlu|acc|score|time|latency|throughput|mem", re.IGNORECASE)
 _COUNT: Final = re.compile(r"sample|token|prompt|num_|size|seed|len|turn|batch|steps", re.IGNORECASE)
 _CHECK: Final = re.compile(r"logprobs?_match|diverg", re.IGNORECASE)
-_ASSERTS: Final = {
+ASSERTS: Final = {
     "assertLess": (0, 1),
     "assertLessEqual": (0, 1),
     "assertGreater": (1, 0),
     "assertGreaterEqual": (1, 0),
 }
 """Which argument is the value and which the bound."""
+TELLERS: Final = frozenset(
+    {"print", "debug", "info", "warning", "error", "exception", "log", "critical", "format", "str", "repr"}
+    | {"skipTest", "fail", "subTest", "write", "dumps", "write_github_step_summary", "hasattr"}
+)
+"""Functions that only print what they are given."""
+
+
+_COMPOSED: Final = ("binary_operator", "boolean_operator", "conditional_expression")
+_ARITHMETIC: Final = ("max", "min", "float", "abs", "round")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Offer:
     beside: tuple[Node, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Summary:
     """What one function's text mentions."""
 
@@ -100,12 +110,14 @@ def _call(found: Summary, call: Node, selves: frozenset[str]) -> None:
 
 def _offered(callee: str, arguments: list[Node]) -> Iterator[Offer]:
     plain = tuple(argument for argument in arguments if argument.type != "keyword_argument")
-    if callee in _ASSERTS:
-        value, bound = _ASSERTS[callee]
+    if callee in ASSERTS:
+        value, bound = ASSERTS[callee]
         if len(plain) >= 2:
             yield from _compared(plain[value], plain[bound])
         return
-    checks = is_kl(callee) or _CHECK.search(callee) is not None
+    if callee in TELLERS:
+        return
+    checks = is_check(callee)
     for argument in arguments:
         keyword = argument.type == "keyword_argument"
         name = text(argument.child_by_field_name("name")) if keyword else ""
@@ -117,9 +129,12 @@ def _offered(callee: str, arguments: list[Node]) -> Iterator[Offer]:
 
 def _rank(name: str, node: Node, checks: bool) -> int | None:
     """How well an argument fits a bound: a KL bound by its name first, then any bound of a KL check."""
-    if node.type in ("string", "concatenated_string", "call", "lambda"):
+    if node.type in ("string", "concatenated_string", "lambda"):
         return None
-    written = text(node) if node.type in ("identifier", "attribute") else ""
+    if node.type == "call" and not _is_arithmetic(node):
+        return None
+    plain = node.type not in ("identifier", "attribute", "call", *_COMPOSED)
+    written = "" if plain else text(node)
     if _COUNT.search(name) or _COUNT.search(written) or _NEIGHBOUR.search(written):
         return None
     kl, bound = is_kl(name) or is_kl(written), bool(_BOUND.search(name) or _BOUND.search(written))
@@ -135,7 +150,7 @@ def _rank(name: str, node: Node, checks: bool) -> int | None:
 def _compared(value: Node, bound: Node) -> Iterator[Offer]:
     """`kl < bound`, where one of the two names says that it is about KL."""
     value, bound = unwrapped(value), unwrapped(bound)
-    named = bound.type in ("identifier", "attribute", "subscript")
+    named = bound.type in ("identifier", "attribute", "subscript", *_COMPOSED) or _is_arithmetic(bound)
     if text(value) == text(bound) or not (named or bound.type in ("integer", "float")):
         return
     if named and is_kl(text(bound)) and _BOUND.search(text(bound)) is not None:
@@ -144,6 +159,15 @@ def _compared(value: Node, bound: Node) -> Iterator[Offer]:
         yield Offer(1, "measured" if bound.type == "identifier" else "value", bound)
     elif text(bound).isupper() and _BOUND.search(text(bound)) and not _other(bound) and not _other(value):
         yield Offer(3, "measured", bound)
+
+
+def _is_arithmetic(node: Node) -> bool:
+    return node.type == "call" and text(node.child_by_field_name("function")) in _ARITHMETIC
+
+
+def is_check(callee: str) -> bool:
+    """Whether a function of that name compares with a KL bound."""
+    return is_kl(callee) or _CHECK.search(callee) is not None
 
 
 def sounds_like_bound(name: str) -> bool:

@@ -122,7 +122,7 @@ class Block:
 
 
 class ClassDef:
-    """One class. `bases`: names of its bases as written, without what stands in brackets.
+    """One class. `bases`: its bases as written, names without what stands in brackets.
 
     `shown` is its name for sentences.
     """
@@ -143,6 +143,8 @@ class ClassDef:
                 bases.append("".join(text(base).split()))
             elif base.type == "keyword_argument":
                 self.keywords[text(base.child_by_field_name("name"))] = base
+            elif base.type != "comment":
+                bases.append(shortened("".join(text(base).split())))
         self.bases = tuple(bases)
 
     @property

@@ -15,7 +15,6 @@ from bot.source.nodes import (
     SELVES,
     attribute_writes,
     call_arguments,
-    local_assignments,
     pair_part,
     pairs_of,
     parameters,
@@ -24,6 +23,7 @@ from bot.source.nodes import (
     unwrapped,
 )
 from bot.source.sentences import line_list, of_file, shortened
+from bot.source.shadows import attribute_changed, bound_in, bound_in_module, changed_in, locals_of
 from bot.source.tree import Assignment, ClassDef, text
 from bot.verdict.answer import Refusal
 
@@ -69,6 +69,9 @@ class Literal:
         return float(text(self.node))
 
 
+Dictionary = tuple[Node, Place, tuple[tuple[str, str], ...]]
+"""Its node, where it stands, and the constants passed on the way to it."""
+
 Answer = Literal | Refusal | None
 """None: Python's None, or nothing there at all."""
 
@@ -112,6 +115,8 @@ class Values:
             return self._entry_of(node, at, hops)
         if kind == "boolean_operator" and text(node.child_by_field_name("operator")) == "or":
             return self._either(node, at, statement, hops)
+        if kind == "conditional_expression":
+            return self._chosen(node, at, statement, hops)
         if kind == "call" and text(node.child_by_field_name("function")) == "getattr":
             return self._getattr(node, at, hops)
         return self._computed(at, node, "is not set to a plain number in a statement of its own")
@@ -138,7 +143,10 @@ class Values:
 
     def _name(self, name: str, node: Node, at: Place, hops: int) -> Answer:
         if at.function is not None:
-            local = local_assignments(at.function, name)
+            shadow = bound_in(at.function, name)
+            if shadow is not None:
+                return self._computed(at, shadow, "is bound by more than an assignment", name)
+            local = locals_of(at.function).get(name, [])
             if local:
                 return self._assigned(local, at, name, hops)
             if name in parameters(at.function):
@@ -153,6 +161,10 @@ class Values:
             return self._computed(at, node, f"is set to {shortened(name)}, which was not found")
         home, assignments = found
         own = assignments[-1].name
+        shadow = bound_in_module(home, own, assignments)
+        if shadow is not None:
+            at = Place(home, None, None, "constant", own)
+            return self._computed(at, shadow, "is bound by more than an assignment", own)
         answer = self._assigned(assignments, Place(home, None, None, "constant", own), own, hops)
         if isinstance(answer, Literal):
             return replace(answer, constants=(*answer.constants, (home.path, own)))
@@ -161,13 +173,22 @@ class Values:
     def _dotted(self, node: Node, at: Place, hops: int) -> Answer:
         holder = "".join(text(node.child_by_field_name("object")).split())
         name = text(node.child_by_field_name("attribute"))
-        if holder in SELVES:
-            found = self.attribute(name, None, hops + 1)
+        owners = self._holders(holder, at)
+        if owners is not None:
+            found = self.attribute(name, owners, hops + 1)
             return found if found is not None else self._unset(name)
         owner = self.tree.find_class(at.file, holder)
         if owner is not None:
             return self.attribute(name, self.tree.lineage(owner.file, owner.cls).owners, hops + 1)
         return self._constant(at.file, f"{holder}.{name}", node, at, hops)
+
+    def _holders(self, holder: str, at: Place) -> Sequence[Owner] | None:
+        """The classes asked for `holder.name`, where the holder is the test or a helper's parameter."""
+        if holder == "super()":
+            place = next((i for i, owner in enumerate(self.owners) if owner.cls is at.cls), None)
+            return self.owners[place + 1 :] if place is not None else None
+        handed = at.function is not None and at.cls is None and holder in parameters(at.function)
+        return self.owners if holder in SELVES or handed else None
 
     def _unset(self, name: str) -> Answer:
         """An attribute that no class statement sets: None where nothing at all sets it."""
@@ -189,6 +210,21 @@ class Values:
             return first
         return self.evaluate(right, at, statement, hops + 1)
 
+    def _chosen(self, node: Node, at: Place, statement: Node, hops: int) -> Answer:
+        """`a if a is not None else b`, where 0 counts, and `a if a else b`, where it does not."""
+        parts = [unwrapped(child) for child in node.named_children if child.type != "comment"]
+        if len(parts) != 3:
+            return self._computed(at, node, "depends on a condition")
+        first, condition, second = parts
+        asked, sides = "".join(text(condition).split()), ["".join(text(p).split()) for p in parts]
+        if asked == f"{sides[2]}isNone":
+            first, second = second, first
+        elif asked not in (sides[0], f"{sides[0]}isnotNone"):
+            return self._computed(at, node, "depends on a condition")
+        found = self.evaluate(first, at, statement, hops + 1)
+        falls = found is None or (isinstance(found, Literal) and found.value == 0 and asked == sides[0])
+        return self.evaluate(second, at, statement, hops + 1) if falls else found
+
     def _getattr(self, node: Node, at: Place, hops: int) -> Answer:
         arguments = call_arguments(node)
         name = string_value(arguments[1]) if len(arguments) > 1 else None
@@ -204,15 +240,15 @@ class Values:
 
     # --- dictionaries --------------------
 
-    def dictionary(self, node: Node, at: Place) -> tuple[Node, Place, tuple[tuple[str, str], ...]] | None:
-        """The dictionary that a name or an attribute stands for, and the constants passed on the way."""
+    def dictionary(self, node: Node, at: Place) -> Dictionary | Refusal | None:
+        """The dictionary that a name or an attribute stands for; refused where it is built in steps."""
         node, passed = unwrapped(node), list[tuple[str, str]]()
         for _ in range(_MAX_HOPS):
             if node.type == "dictionary":
                 return node, at, tuple(passed)
             found: list[Assignment] = []
             if node.type == "identifier" and at.function is not None:
-                found = local_assignments(at.function, text(node))
+                found = locals_of(at.function).get(text(node), [])
             holder = text(node.child_by_field_name("object")) if node.type == "attribute" else ""
             if holder in SELVES:
                 name = text(node.child_by_field_name("attribute"))
@@ -225,10 +261,34 @@ class Values:
                     file, found = constant
                     passed.append((file.path, found[-1].name))
                     at = Place(file, None, None, "constant", found[-1].name)
+            changed = self._built_in_steps(found, text(node), at)
+            if changed is not None:
+                return changed
             if not found or found[-1].right is None or not found[-1].direct:
                 return None
             node = unwrapped(found[-1].right)
         return None
+
+    def _built_in_steps(self, found: list[Assignment], name: str, at: Place) -> Refusal | None:
+        """Set twice, changed, or known under another name, where one of its texts holds bounds."""
+        rights = [unwrapped(a.right) for a in found if a.right is not None]
+        holds = [right for right in rights if any(entry in text(right) for entry in self.entries)]
+        if not any(right.type in ("dictionary", "binary_operator", "call") for right in holds):
+            return None
+        changed: Node | None = found[-1].statement if len(found) > 1 else None
+        if changed is None and at.kind == "class":
+            writes = (w for o in self.owners for w in attribute_writes(o.cls.node, at.name))
+            parts = (attribute_changed(o.cls.node, at.name) for o in self.owners)
+            changed = next(writes, None) or next((part for part in parts if part is not None), None)
+        elif changed is None and at.kind == "constant":
+            changed = bound_in_module(at.file, at.name, found) or changed_in(at.file.root, at.name)
+        elif changed is None and at.function is not None:
+            changed = bound_in(at.function, name) or changed_in(at.function, name)
+        if changed is None:
+            return None
+        where = f"line {changed.start_point.row + 1}{self.of(at.file)}"
+        sentence = f"{shortened(name)} is set again in {where}; only one statement may set the bound."
+        return Refusal("ambiguous", sentence)
 
     def _entry_of(self, node: Node, at: Place, hops: int) -> Answer:
         """`LIMITS[MODEL]["kl_div"]`."""
@@ -241,6 +301,8 @@ class Values:
             keys.insert(0, index)
             node = unwrapped(value)
         found = self.dictionary(node, at)
+        if isinstance(found, Refusal):
+            return found
         if found is None:
             return self._computed(at, node, "is not an entry of a dictionary that can be read")
         inner, home, passed = found
@@ -267,7 +329,16 @@ class Values:
         label = string_value(key)
         name = repr(label) if label is not None and len(label) < _MAX_LABEL else shown(key)
         at = replace(home, kind=kind, name=f"{holder}[{name}]")
+        for later in _later(pair):
+            if later.type == "dictionary_splat" or text(pair_part(later, "key")) == text(key):
+                return self._computed(at, later, "may be set again in the same dictionary")
         answer = self.evaluate(pair_part(pair, "value"), at, pair, hops + 1)
         if isinstance(answer, Literal):
             return replace(answer, constants=(*answer.constants, *passed))
         return answer
+
+
+def _later(pair: Node) -> list[Node]:
+    """What stands after the pair in its dictionary."""
+    items = pair.parent.named_children if pair.parent is not None else []
+    return [item for item in items if item.start_byte > pair.start_byte and item.type != "comment"]

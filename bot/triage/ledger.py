@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 UNREADABLE: Final = "history_unreadable"
 MAX_VERSIONS: Final = 30
 """Versions of the file that are read: the oldest and the newest ones, one request each."""
+LATE_LANDING: Final = timedelta(days=730)
+"""A commit older than that is not asked about: no branch is merged so late."""
 RELATED_AGE: Final = timedelta(days=60)
 MAX_RELATED: Final = 10
 MAX_RELATED_FILES: Final = 6
@@ -118,9 +120,12 @@ def _ledger(svc: Services, investigation: Investigation, pack: Pack, now: dateti
         _versions(repo, listed), site.path, f"{file}::{method}", read, pack.attributes, pack.exact_gate
     )
     urls = {commit.sha: commit.url for commit in listed.commits}
-    barred = _objection(svc, repo, investigation, site, now) or _moved_lately(moves, urls, now)
+    first_known = listed.complete and moves.reaches_back
+    barred = _objection(svc, repo, investigation, site, now)
+    barred = barred or (None if first_known else _first_unknown(moves))
+    barred = barred or _moved_lately(repo, moves, urls, now)
     return {
-        "first": moves.first,
+        "first": moves.first if first_known else None,
         "moves": [_move(change, urls) for change in moves.changes],
         "versions": len(listed.commits),
         "complete": listed.complete and len(listed.commits) <= MAX_VERSIONS and not moves.gaps,
@@ -170,18 +175,28 @@ def _objection(
     return None
 
 
-def _moved_lately(moves: BoundHistory, urls: Mapping[str, str], now: datetime) -> Refusal | None:
-    """Whoever moved it."""
-    if moves.first is None:
-        why = moves.gaps[-1].why.sentence if moves.gaps else "No commit of its file was found."
-        return Refusal(UNREADABLE, f"The first bound is not known, so none is moved: {why}")
+def _first_unknown(moves: BoundHistory) -> Refusal:
+    """The cap counts from the first bound, so without it none is moved."""
+    why = moves.gaps[0].why.sentence if moves.gaps else "Not every commit of its file could be listed."
+    return Refusal(UNREADABLE, f"The first bound is not known, so none is moved: {why}")
+
+
+def _moved_lately(
+    repo: Repository, moves: BoundHistory, urls: Mapping[str, str], now: datetime
+) -> Refusal | None:
+    """Whoever moved it. A commit counts from the day it reached the branch; a date to come is today."""
     last = moves.changes[-1] if moves.changes else None
-    if last is None or last.commit.at < now - COOLING:
+    if last is None:
+        return None
+    at = min(last.commit.at, now)
+    if now - LATE_LANDING <= at < now - COOLING:
+        at = min(max(at, past.landed(repo, last.commit.sha) or at), now)
+    if at < now - COOLING:
         return None
     return Refusal(
         "cooling",
-        f"The bound was moved {last.old:g} → {last.new:g} on {_day(last.commit.at)} in {last.commit.sha[:7]} "
-        f"({urls[last.commit.sha]}), so it is not moved again before {_day(last.commit.at + COOLING)}.",
+        f"The bound was moved {last.old:g} → {last.new:g} on {_day(at)} in {last.commit.sha[:7]} "
+        f"({urls[last.commit.sha]}), so it is not moved again before {_day(at + COOLING)}.",
     )
 
 

@@ -124,16 +124,29 @@ def noise(case: Case) -> Finding:
     bump = case.evidence.context.bump_refusal
     if bump is not None:
         return Finding(f"{saw}, but {bump.code}", VerdictKind.REFUSED, bump.code, bump.sentence)
-    equal = math.exp(case.shift.mean) if case.shift else math.nan
     return Finding(
         saw,
         VerdictKind.NOISE,
         "bound_under_noise_floor",
-        f"Head and base measure the same (× {equal:.2f}) and {sum(over)} of their {head.n + base.n} runs "
+        f"{_beside(case)} and {sum(over)} of their {head.n + base.n} runs "
         f"exceed {case.evidence.threshold:g}: the bound lies inside the noise. At most "
         f"{_share(expected.high)} of runs are expected to exceed {new:g} (the count alone allows "
         f"{percent(expected.exact_high)}).",
         proposal=offer.proposal,
+    )
+
+
+def _beside(case: Case) -> str:
+    """A shift too small to matter is not called none where the runs show it."""
+    if case.shift is None:
+        return "Head and base measure the same"
+    middle, reach = case.shift.mean, 1.96 * case.shift.sd
+    ratio, low, high = (math.exp(shift) for shift in (middle, middle - reach, middle + reach))
+    if low <= 1 <= high:
+        return f"Head and base measure the same (× {ratio:.2f})"
+    return (
+        f"Head measures × {ratio:.2f} of base ({low:.2f} to {high:.2f}; a regression begins at "
+        f"× {case.policy.smallest_shift:g})"
     )
 
 

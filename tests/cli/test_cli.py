@@ -70,6 +70,22 @@ def test_init_writes_both_files_and_overwrites_nothing(tmp_path):
     assert not (tmp_path / ".github/kl-triage.yml").exists()
 
 
+def test_init_writes_both_or_none(tmp_path):
+    command = ("init", "--repo", str(tmp_path), "--rules", "reference", "--runner", "my-gpu")
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github/workflows").write_text("no folder")
+    done = run(*command)
+    assert (
+        done.returncode == 1 and "nothing was written" in done.stderr and len(done.stderr.splitlines()) == 1
+    )
+    assert not (tmp_path / ".github/kl-triage.yml").exists()
+    (tmp_path / ".github/workflows").unlink()
+    (tmp_path / ".github/kl-triage.yml").write_bytes(b"\xff\xfe")
+    done = run(*command)
+    assert done.returncode == 1 and "is there already and differs" in done.stderr
+    assert not (tmp_path / ".github/workflows").exists()
+
+
 def test_rules_check_tells_every_error_with_its_place(tmp_path):
     (tmp_path / "bad.yaml").write_text("name: bad\ncolour: red\n")
     answer = run("rules", "check", "bad.yaml", cwd=tmp_path)

@@ -182,6 +182,59 @@ def test_a_shallow_clone_says_that_it_may_lack_the_first_bound(repo, tmp_path):
     assert "Older versions of the file are not in this history" in told
 
 
+def test_of_a_renamed_class_only_a_first_known_bound_is_told(repo):
+    repo.commit("2026-01-01", "Add", **{FILE: text("0.001", "TestBefore")})
+    repo.bound("2026-02-01", "0.003")
+    told = run("ledger", "--repo", str(repo.folder), "--test", TEST).stdout
+    assert "0.003 today, first known 0.003 on 2026-02-01" in told
+    assert repo.ledger("--test", TEST)["sites"][0]["first_known"] is False
+
+
+def test_an_old_version_is_read_with_the_kit_of_its_commit(repo):
+    kit = "class Kit:\n    kl_threshold = {}\n\n    def test_hit(self):\n        pass\n"
+    inherits = "from test.kit import Kit\n\nclass TestA(Kit):\n    model = 1\n"
+    own = inherits + "    kl_threshold = 0.006\n"
+    repo.commit("2026-01-01", "Add", **{"test/kit.py": kit.format("0.003"), FILE: inherits})
+    repo.commit("2026-02-01", "Own", **{FILE: own})
+    repo.commit("2026-03-01", "Kit", **{"test/kit.py": kit.format("0.02")})
+    assert repo.moves() == [("2026-02-01", 0.003, 0.006, 2.0)]
+
+
+def test_moves_stand_in_the_order_of_the_commits(repo):
+    repo.bound("2026-01-01", "0.002")
+    repo.bound("2026-03-01", "0.003")
+    repo.bound("2026-02-01", "0.004")
+    assert [new for _, _, new, _ in repo.moves()] == [0.003, 0.004]
+
+
+def test_a_subject_names_nobody(repo):
+    repo.bound("2026-01-01", "0.002")
+    repo.bound("2026-02-01", "0.003", "fix it\nCo-authored-by: Jane Doe <jane@x.example>")
+    assert repo.ledger("--test", TEST)["sites"][0]["moves"][0]["subject"] == "fix it"
+
+
+def test_a_date_out_of_range_is_one_clear_line(repo):
+    repo.bound("2026-01-01", "0.002")
+    raw = repo.git("cat-file", "commit", "HEAD").replace("1767268800", "99999999999999")
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        cwd=repo.folder,
+        input=f"{raw}\n".encode(),
+        check=True,
+        capture_output=True,
+    )
+    repo.git("update-ref", "HEAD", made.stdout.decode().strip())
+    answer = run("ledger", "--repo", str(repo.folder), "--test", TEST)
+    assert answer.returncode == 1 and "date out of range" in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_a_path_is_spelled_as_git_spells_it(repo):
+    repo.bound("2026-01-01", "0.002")
+    for flag, value in (("--path", "./test//test_a.py"), ("--test", f"test/../{TEST}")):
+        assert repo.ledger(flag, value)["sites"][0]["path"] == FILE
+
+
 def test_an_expired_bump_is_marked_by_its_own_comment(repo):
     repo.bound("2026-01-01", "0.002")
     note = "    # 0.002 -> 0.003; look again after 2020-05-01 (kl-triage, #1)\n"

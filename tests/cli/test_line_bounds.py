@@ -49,6 +49,29 @@ def test_where_no_comment_can_stand_it_is_said(script):
     assert moved.stderr == "No comment line can stand above this bound; the diff has none.\n"
 
 
+def test_the_pack_s_gate_counts(script):
+    script.write_text("python check.py --max_kl_div=1e-9\n")
+    for command in (["locate"], ["bump", "--to", "1e-3", "--comment", "why"]):
+        told = in_tree(script, *command, "--json")
+        assert (told.returncode, json.loads(told.stdout)["refusal"]["code"]) == (2, "exact_gate")
+
+
+def test_the_file_may_be_named_from_the_current_folder(script):
+    named = run("locate", str(script), "--root", str(script.parents[1]), "--rules", "maxtext", "--json")
+    assert json.loads(named.stdout)["site"]["path"] == "tests/check.sh"
+
+
+def test_a_name_that_is_not_utf_8_is_one_clear_line(tmp_path):
+    (tmp_path / "test_\udcff.py").write_text("class TestA: pass\n")
+    (tmp_path / "test_a.py").write_text(
+        "class TestA:\n    kl_threshold = 0.003\n    def test_a(self): pass\n"
+    )
+    for file in ("test_\udcff.py", "test_a.py"):
+        told = run("locate", file, "--test", "TestA.test_a", "--root", str(tmp_path))
+        assert told.returncode == 1
+        assert "UTF-8" in told.stderr and len(told.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

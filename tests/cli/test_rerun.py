@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
+from bot.local.measure import _writer
 from tests.cli.projects import Small, records
 
 
@@ -101,6 +103,37 @@ def test_a_folder_in_use_is_not_mixed_up(small):
         "rerun", "--head", "main", "--resume", "--launches", "2", "--repeats", "3", "--out", "out"
     )
     assert other.returncode == 1 and "holds another plan" in other.stderr
+
+
+def test_a_killed_command_takes_its_harness_with_it(small):
+    small.level("slow", 0.0025, wait="time.sleep(0.2)")
+    process = small.start("rerun", "--head", "slow", "--launches", "2", "--repeats", "100", "--out", "out")
+    first = small.folder / "out/readings-head.jsonl"
+    wait_for(lambda: first.is_file() and first.read_text())
+    assert _writer(small.folder / "out") is not None
+    process.kill()
+    process.communicate()
+    wait_for(lambda: _writer(small.folder / "out") is None)
+    assert json.loads((small.folder / "out/summary.json").read_text())["cancelled"]
+
+
+def test_who_measures_into_the_folder_is_named(small):
+    small.level("slow", 0.0025, wait="time.sleep(0.2)")
+    arguments = ("--head", "slow", "--launches", "1", "--repeats", "100", "--out", "out")
+    process = small.start("rerun", *arguments)
+    first = small.folder / "out/readings-head.jsonl"
+    wait_for(lambda: first.is_file() and first.read_text())
+    pid = _writer(small.folder / "out")
+    second = small.run("rerun", *arguments, "--resume")
+    small.interrupt_after(process, first)
+    assert second.returncode == 1 and f"(its harness is process {pid})" in second.stderr
+
+
+def wait_for(seen):
+    deadline = time.monotonic() + 30
+    while not seen():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(small):

@@ -113,6 +113,56 @@ def test_the_base_is_where_head_left_the_default_branch(small):
     assert on_main.returncode == 1 and "is on main itself" in on_main.stderr and "--base" in on_main.stderr
 
 
+def test_runs_that_all_fail_are_told_by_their_reason_and_not_by_a_missing_bound(small):
+    small.level("broken", 0.0025, wait="raise RuntimeError('CUDA out of memory')")
+    test = small.repo / "tests/test_kl.py"
+    test.write_text(test.read_text().replace("kl_threshold = 0.003", "kl_threshold = float(str(0.003))"))
+    small.commit("no literal")
+    done = small.run("triage", "--head", "broken", "--base", "broken~1", "--out", "out")
+    assert done.returncode == 2, done.stderr
+    assert "error: RuntimeError: CUDA out of memory" in done.stdout.replace("\n", " ")
+    assert "threshold" not in done.stdout + done.stderr
+    again = small.run("triage", "--head", "broken", "--base", "broken~1", "--out", "out", "--resume")
+    assert again.returncode == 2 and "CUDA out of memory" in again.stdout
+
+
+def test_a_script_without_a_bound_is_not_measured(small):
+    (small.repo / "kl.py").write_text("print('avg_kl_div=0.002')\n")
+    small.commit("script")
+    small.level("topic", 0.0025)
+    done = small.run("triage", "--head", "topic", "--test", "kl.py", "--out", "out")
+    assert done.returncode == 1 and "No bound is known for the script kl.py" in done.stderr
+    assert not (small.folder / "out/round-1").exists()
+
+
+@pytest.mark.parametrize("bound", ["nan", "inf", "0", "-0.003"])
+def test_a_threshold_is_a_number_above_0(small, bound):
+    done = small.run("triage", "--head", "topic", "--threshold", bound, "--out", "out")
+    assert done.returncode != 0 and "is no bound; give a number above 0" in done.stderr
+
+
+def test_a_commit_needs_a_name_before_anything_is_measured(small, monkeypatch):
+    small.level("topic", 0.0025)
+    small.git("config", "user.useConfigOnly", "true")
+    monkeypatch.setattr(Small, "env", {**small.env, **dict.fromkeys(NAMES, "")})
+    done = small.run("triage", "--head", "topic", "--out", "out", "--apply")
+    assert done.returncode == 1 and "git has no name to commit by" in done.stderr
+    assert not (small.folder / "out").exists()
+
+
+NAMES = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
+
+
+def test_a_round_that_broke_off_is_unfinished_and_goes_on(small):
+    small.level("worse", 0.005)
+    assert small.run("triage", "--head", "worse", "--out", "out").returncode == 0
+    summary = small.folder / "out/round-1/summary.json"
+    summary.write_text(json.dumps({**json.loads(summary.read_text()), "stopped": "No space left on device"}))
+    done = small.run("triage", "--head", "worse", "--out", "out", "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(summary.read_text())["stopped"] is None
+
+
 def test_a_budget_too_small_for_anything_is_no_answer(small):
     small.level("topic", 0.0025)
     done = small.run("triage", "--head", "topic", "--budget-minutes", "0.3", "--out", "out", "--json")

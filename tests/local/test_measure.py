@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.local.clone import LocalError
-from bot.local.measure import Counter, finished_before, measure, plan_in
+from bot.local.measure import Counter, finished_before, measure, plan_in, stopped
 from bot.verdict import Arm, Reading, Status
 from runners.plan import PlannedLaunch, RerunPlan
 from runners.progress import progress_line
@@ -63,6 +63,13 @@ def test_a_folder_without_a_plan_or_with_a_broken_one(tmp_path):
         plan_in(tmp_path)
     (tmp_path / "plan.json").write_text(PLAN.to_json())
     assert plan_in(tmp_path) == PLAN
+
+
+def test_a_harness_that_broke_off_says_why():
+    assert stopped({"complete": False, "stopped": None}) == "" and stopped({}) == ""
+    assert (
+        stopped({"stopped": "[Errno 28] No space left\n on device"}) == "[Errno 28] No space left on device"
+    )
 
 
 def test_an_interpreter_that_is_not_there_is_a_sentence(tmp_path):

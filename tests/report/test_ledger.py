@@ -141,3 +141,17 @@ def test_the_factor_of_a_bound_that_was_zero_is_not_given():
     case = replace(MOVED, ledger=Ledger(0.0, (replace(MOVE, old=0.0, factor=None),), versions=2))
     assert "the first bound" not in ledger.last_move(case)
     assert ledger.summary(case, PROPOSAL)[0] == "- Earlier moves of this bound: 1, see below."
+
+
+def test_at_80_columns_the_moves_are_whole():
+    """The bar goes first, then the subject."""
+    sha = "1c89bf77440a" + "0" * 28
+    row = Row("2026-03-01", 0.0025, 0.00375, 1.5, sha, "Relax the bound of this test", marks=("expired",))
+    site = SiteLedger("t.py::T.a", "t.py::T.t", 0.00375, 0.0025, "2026-01-01", (row,), first_known=False)
+    shown = ledger.ledger_text([site], 3.0, width=80).splitlines()
+    assert shown[2] == "  0.00375 today, first known 0.0025 on 2026-01-01"
+    assert shown[4].startswith("  2026-03-01  0.0025 -> 0.00375  1.5×    expired  1c89bf77440a Relax the")
+    long = replace(row, marks=("over the cap, expires 2026-09-01",))
+    shown = ledger.ledger_text([replace(site, rows=(long,))], 3.0, width=80).splitlines()
+    assert "0.0025 -> 0.00375" in shown[4] and "Relax" not in shown[4]
+    assert max(map(len, shown)) <= 80

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.source.history import BoundHistory, Commit, history
+from bot.source.history import BoundHistory, Commit, history, subject_line
 from bot.verdict.answer import Refusal
 
 PATH = "test/test_a.py"
@@ -99,3 +99,64 @@ def test_the_moves_lead_from_the_first_bound_to_the_last(values):
     kept = [float(v) for n, v in enumerate(values) if n == 0 or values[n - 1] != v]
     assert chain == kept
     assert [change.old for change in found.changes] == chain[:-1]
+
+
+KIT = "test/kit.py"
+INHERITS = b"from kit import Base\n\nclass TestA(Base):\n    def test_hit(self):\n        pass\n"
+OWN = INHERITS.replace(b"    def", b"    kl_threshold = 0.005\n\n    def", 1)
+
+
+def kit(value: str) -> bytes:
+    return f"class Base:\n    kl_threshold = {value}\n".encode()
+
+
+def test_an_old_version_is_read_with_the_files_of_its_own_commit():
+    then = {commit(1).sha: kit("0.003")}
+    found = history(
+        [(commit(1), INHERITS), (commit(2), OWN)],
+        PATH,
+        TEST,
+        {KIT: kit("0.02")}.get,
+        read_at=lambda at, path: then.get(at.sha, kit("0.02")) if path == KIT else None,
+    )
+    assert (found.first, found.reaches_back) == (0.003, True)
+    assert [(c.old, c.new) for c in found.changes] == [(0.003, 0.005)]
+
+
+def test_where_those_files_are_not_read_a_bound_that_stood_in_one_is_a_gap():
+    """Never the kit of today."""
+    found = told(INHERITS, OWN, read={KIT: kit("0.02")}.get)
+    assert [gap.why.code for gap in found.gaps] == ["other_file"]
+    assert (found.first, found.changes, found.reaches_back) == (0.005, (), False)
+
+
+@pytest.mark.parametrize(
+    ("oldest", "known"),
+    [
+        (text("0.001"), True),
+        (text("0.001", "TestBefore"), False),
+        (text("BASE"), False),
+        (b"class TestA(:\n    kl_threshold = 1\n", False),
+        (UNREAD, False),
+        (None, False),
+        (b"class TestPlain:\n    pass\n", True),
+    ],
+)
+def test_whether_the_first_bound_is_known(oldest, known):
+    """A renamed class had another one; a file without any KL had none yet."""
+    assert told(oldest, text("0.003")).reaches_back is known
+
+
+@pytest.mark.parametrize(
+    ("message", "subject"),
+    [
+        ("Relax (#7)\n\nA body.", "Relax (#7)"),
+        ("fix it\nCo-authored-by: Jane Doe <jane@x.org>", "fix it"),
+        ("fix it Co-authored-by: Jane Doe <jane@x.org>", "fix it"),
+        ("fix it Signed-off-by: Jane Doe", "fix it"),
+        ("by <jane@x.org> and joe@y.example fix", "by and fix"),
+        ("Merge pull request #7 from janedoe/feat", "Merge pull request #7"),
+    ],
+)
+def test_a_subject_names_nobody(message, subject):
+    assert subject_line(message) == subject

@@ -177,6 +177,32 @@ def test_a_comment_that_reads_as_a_bound_is_none():
     assert edit.data == b"# was --max_kl_div=2e-3\na --max_kl_div=5e-3\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "path", "code"),
+    [
+        ("a --max_kl_div=0\n", "t.sh", "exact_gate"),
+        ("a --max_kl_div=1e-9\n", "t.sh", "exact_gate"),
+        ("a: x --max_kl_div=1e-6\n", "t.yaml", "exact_gate"),
+        ("a: &x\n  b: c --max_kl_div=2e-3\nd: *x\n", "t.yaml", "shared"),
+        ("a: &x y --max_kl_div=2e-3\nd: *x\n", "t.yaml", "shared"),
+        ("a: 'b # --max_kl_div=2e-3'\n", "t.yaml", "bound_not_found"),
+        ("a '# --max_kl_div=2e-3'\n", "t.sh", "bound_not_found"),
+    ],
+)
+def test_bounds_that_are_not_to_be_moved(text, path, code):
+    refusal = locate_line(path, text.encode(), bounds)
+    assert isinstance(refusal, Refusal) and refusal.code == code
+
+
+def test_the_gate_of_the_pack_counts_for_site_and_edit():
+    text = "a --max_kl_div=2e-3\n"
+    for refusal in (
+        locate_line("t.sh", text.encode(), bounds, exact_gate=0.002),
+        bump_line(text.encode(), located(text), 0.005, "noise", bounds, exact_gate=0.002),
+    ):
+        assert isinstance(refusal, Refusal) and refusal.code == "exact_gate"
+
+
 # --- the proof --------------------
 
 GOOD = "a --max_kl_div=2e-3\nb\n# noise\nc --max_kl_div=5e-3\n"
@@ -323,3 +349,27 @@ def test_bounds_that_packs_name(pack, path, line, spelling):
     again = locate_line(path, edit.data, find)
     assert isinstance(again, LineSite)
     assert (again.line, again.column, again.value) == (2, site.column, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("pack", "path", "text", "spelling"),
+    [
+        ("nemo-rl", "tests/a.sh", """x 'max(data["train/gen_kl_error"]) < .04'\n""", ".04"),
+        ("nemo-rl", "tests/a.yaml", """- "max(data[\\"train/gen_kl_error\\"]) < 0.03"\n""", "0.03"),
+        ("nemo-rl", "tests/a.sh", """x 'max(data["train/gen_kl_error"]) < 0.03 * 2'\n""", None),
+        ("maxtext", "a.sh", "a --max_kl_div=3e-3x\n", None),
+        ("maxtext", "a.sh", "a --max_kl_div=0.003$SUFFIX\n", None),
+        ("maxtext", "a.sh", "a --max_kl_div=0.0040-5\n", None),
+        ("automodel", "tests/a.yaml", "a:\n  kl_threshold: &k 2e-3\n", "2e-3"),
+        ("automodel", "tests/a.yaml", 'hf_kl_threshold: "1e-2"\n', "1e-2"),
+        ("automodel", "tests/a.yaml", "a: {x: 1, source_load_kl_threshold: 5}\n", "5"),
+        ("automodel", "tests/a.yaml", "- kl_threshold: 0.01\n", "0.01"),
+        ("automodel", "tests/a.yaml", 'six: "a # kl_threshold: 9"\n', None),
+        ("automodel", "tests/a.yaml", "run: |\n  foo kl_threshold: 8\n", None),
+        ("automodel", "tests/a.yaml", "xkl_threshold: 8\n", None),
+    ],
+)
+def test_what_packs_take_for_a_bound(pack, path, text, spelling):
+    rules = load_named(pack)
+    site = locate_line(path, text.encode(), lambda found: rules.bound_sites(path, found))
+    assert (site.spelling if isinstance(site, LineSite) else None) == spelling

@@ -347,8 +347,8 @@ NOT_VACUOUS = {
     "overridden": f"class Base:\n    args = [{FLAG}]\nclass TestA(Base):\n"
     f"    kl_threshold = 0.003\n    args = []\n",
     "another class": f"class Other:\n    args = [{FLAG}]\nclass TestA:\n    kl_threshold = 0.003\n",
-    "another test": f"class TestA:\n    kl_threshold = 0.003\n    def test_cold(self):\n"
-    f"        launch({FLAG})\n",
+    "another test": f"class TestA:\n    kl_threshold = 0.003\n    def test_x(self): ...\n"
+    f"    def test_cold(self):\n        launch({FLAG})\n",
     "comment": f"class TestA:\n    kl_threshold = 0.003\n    args = []  # {FLAG}\n",
     "longer": "class TestA:\n    kl_threshold = 0.003\n    args = ['--disable-radix-cache-stats']\n",
 }

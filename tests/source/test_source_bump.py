@@ -69,7 +69,7 @@ def test_one_number_and_one_comment_line():
         ("1.", 2.0, "2."),
         ("0.5", 2.0, "2.0"),
         (".5", 2.0, "2.0"),
-        ("0.003", 1e300, "1" + 300 * "0" + ".0"),
+        ("0.003", 0.3, "0.3"),
     ],
 )
 def test_the_spelling_of_the_house(old, new, spelled):
@@ -119,6 +119,7 @@ def test_layouts(before, after):
 
 def test_the_exponent_of_an_exact_gate_is_not_padded():
     assert spell(5e-9, "4e-10") == "5e-9"
+    assert spell(1e300, "0.003") == "1" + 300 * "0" + ".0"
 
 
 def above(text: str, spelling: str = "0.003") -> list[str]:
@@ -293,3 +294,39 @@ def test_a_comment_in_the_wrong_place_and_another_token_fail_the_proof(old, new)
     data = old.encode()
     with pytest.raises(EditError):
         prove(data, new.encode(), site_at(data, data.index(b"0.003"), "0.003"), 0.005)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("0.003", 0.3, None),
+        ("0.003", 0.31, "too_loose"),
+        ("20.0", 1000.0, None),
+        ("20.0", 1001.0, "too_loose"),
+        ("20.0", 1e300, "too_loose"),
+    ],
+)
+def test_a_bound_that_bounds_nothing_is_refused(old, new, code):
+    data = f"class TestA:\n    kl_threshold = {old}\n".encode()
+    result = bump(data, site_at(data, data.index(old.encode()), old), new, "noise")
+    assert (result.code if isinstance(result, Refusal) else None) == code
+
+
+@pytest.mark.parametrize(
+    ("comment", "line"),
+    [
+        ("noqa", "# 'noqa'"),
+        ("noise # NOQA: E501", "# noise # 'NOQA': E501"),
+        ("fmt: off", "# 'fmt': off"),
+        ("type: ignore", "# 'type': ignore"),
+        ("pragma: no cover", "# 'pragma': no cover"),
+        ("pylint:disable=all", "# 'pylint':disable=all"),
+        ("isort:skip_file", "# 'isort':skip_file"),
+        ("ruff: noqa", "# 'ruff': 'noqa'"),
+        ("shellcheck disable=all", "# 'shellcheck' disable=all"),
+        ("another type of run, see #12", "# another type of run, see #12"),
+    ],
+)
+def test_a_comment_gives_no_order_to_a_tool(comment, line):
+    assert comment_line(comment) == line
+    assert comment_line(line) == line

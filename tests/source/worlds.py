@@ -186,7 +186,7 @@ ATTRIBUTES = (
 RESTS = (
     "",
     "def test_x(self):\n    kl_threshold = {n}",
-    "\n@decorated\ndef test_x(self): pass",
+    "\n@unittest.skip\ndef test_x(self): pass",
     "\n# about test_x\ndef test_x(self): pass",
     "\n\nclass Inner:\n    kl_threshold = {n}",
     "if X:\n    est_time = {n}",

@@ -147,6 +147,44 @@ def test_a_move_before_the_cooling_time_does_not_bar(svc, read, grow):
     assert _bump_refusal(svc, read()) is None
 
 
+def test_a_move_counts_from_the_day_its_pull_request_was_merged(svc, stage, grow, read, monkeypatch):
+    """Made long ago on a branch, merged today."""
+    parent = grow("0.002", 200)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", f"{day(150)}T12:00:00Z")
+    moved = commit(stage.git_dir, "topic", {FILE: text("0.003")}, "Relax", parent)
+    stage.repo().create_pull(base="main", head="topic", title="Relax", body="")
+    stage.repo("maintainer-b").get_git_ref("heads/main").edit(moved)
+    refusal = _bump_refusal(svc, read())
+    assert refusal.code == "cooling" and f"on {day(0)} in {moved[:7]}" in refusal.sentence
+
+
+def test_where_the_merge_of_the_last_move_cannot_be_read_none_is_made(svc, stage, grow, read):
+    grow("0.002", 200)
+    grow("0.003", 150)
+
+    def refuse():
+        return (jsonify({"message": "No"}), 404) if request.path.endswith("/pulls") else None
+
+    stage.server.world.before.append(refuse)
+    refusal = _bump_refusal(svc, read())
+    stage.server.world.before.clear()
+    assert refusal.code == ledger.UNREADABLE
+
+
+def test_without_the_first_bound_none_is_moved(svc, read, grow, monkeypatch):
+    grow("0.003", 200)
+    monkeypatch.setattr(ledger.past, "MAX_LISTED", 1)
+    found = read()
+    assert _bump_refusal(svc, found).code == ledger.UNREADABLE
+    assert found.facts["ledger"]["first"] is None
+
+
+def test_a_commit_of_the_far_future_counts_as_one_of_today(svc, read, grow):
+    grow("0.002", 200)
+    grow("0.003", -400)
+    assert f"on {day(0)} in" in _bump_refusal(svc, read()).sentence
+
+
 def test_the_lower_first_bound_of_history_and_table_is_the_cap_s(svc, read, grow):
     grow("0.003", 200)
     svc.store.record_bump(
