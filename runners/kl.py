@@ -6,7 +6,8 @@ r = logp_prefill − logp_cached of each token, the tokens sampled from the cach
 tells of KL(cached || prefill). k1 is unbiased and may be negative; k2 has little variance and a bias of third
 order in r; k3 is unbiased and never negative (J. Schulman, "Approximating KL divergence", 2020).
 
-Sums are float64, on the GPU where there is one. A nan or inf in the input is one in the result.
+Sums are float64, on the GPU where there is one. A nan in the input is one in the result. An inf is inf or nan
+in k1, k2 and k3; `exact` takes −inf as a token that cannot happen.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,6 +30,7 @@ UNNORMALISED: Final = 0.05
 """How far the probabilities of one token may sum from 1; bfloat16 stays within a few thousandths."""
 
 Logprobs = Sequence[float] | Tensor
+_Side = TypeVar("_Side")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Kl:
 
 
 def k1(prefill: Iterable[Logprobs], cached: Iterable[Logprobs]) -> Kl:
-    """Mean of −r over the tokens of each prompt [T]. ValueError for lists of unlike length or none."""
+    """Mean of −r over the tokens of each prompt [T]. ValueError for lists of unlike length or none, and for
+    what is no list of numbers."""
     return _estimate(prefill, cached, lambda r: -r)
 
 
@@ -59,12 +63,13 @@ def k3(prefill: Iterable[Logprobs], cached: Iterable[Logprobs]) -> Kl:
 def exact(prefill: Iterable[Tensor], cached: Iterable[Tensor]) -> Kl:
     """KL of the whole distributions, log-probabilities [T, vocab] of each prompt, mean over its tokens.
 
+    −inf of the cached path adds nothing; of the prefill path alone it makes the result inf.
     Prompts are taken one at a time, so generators keep memory small. ValueError for shapes that do not fit
     and for numbers that are no log-probabilities, as logits are not.
     """
     device = _device()
     found = []
-    for number, (q, p) in enumerate(zip(prefill, cached, strict=True), 1):
+    for number, (q, p) in _pairs(prefill, cached):
         if q.shape != p.shape or q.dim() != 2 or not q.numel():
             raise ValueError(f"prompt {number}: [T, vocab] twice is needed, not {_shape(q)} and {_shape(p)}")
         rows = max(CHUNK // q.shape[1], 1)
@@ -94,12 +99,28 @@ def _estimate(
 ) -> Kl:
     device = _device()
     found = []
-    for number, pair in enumerate(zip(prefill, cached, strict=True), 1):
-        q, p = (torch.as_tensor(side, dtype=torch.float64, device=device) for side in pair)
+    for number, pair in _pairs(prefill, cached):
+        try:
+            q, p = (torch.as_tensor(side, dtype=torch.float64, device=device) for side in pair)
+        except (TypeError, ValueError, RuntimeError, OverflowError):
+            raise ValueError(
+                f"prompt {number}: its log-probs must be one list of numbers a path, without null"
+            ) from None
         if q.shape != p.shape or q.dim() != 1 or not q.numel():
             raise ValueError(f"prompt {number}: [T] twice is needed, not {_shape(q)} and {_shape(p)}")
         found.append(of_token(q - p).mean().item())
     return _kl(found)
+
+
+def _pairs(prefill: Iterable[_Side], cached: Iterable[_Side]) -> Iterator[tuple[int, tuple[_Side, _Side]]]:
+    """Both paths of each prompt, from 1 on."""
+    if not isinstance(prefill, Iterable) or not isinstance(cached, Iterable):
+        raise ValueError("one list of log-probs for each prompt is needed, not a single number")
+    for number, (q, p) in enumerate(zip_longest(prefill, cached), 1):
+        if q is None or p is None:
+            path = "prefill" if q is None else "cached"
+            raise ValueError(f"prompt {number}: the {path} path has no log-probs of it")
+        yield number, (q, p)
 
 
 def _kl(found: list[float]) -> Kl:
@@ -149,7 +170,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         f"{file}: the arguments are {', '.join(sides)}; name --prefill and --cached"
                     )
                 pair = sides[options.prefill], sides[options.cached]
-                means = "  ".join(f"{estimate(*pair).mean:11.6g}" for estimate in (k1, k2, k3))
+                try:
+                    means = "  ".join(f"{estimate(*pair).mean:11.6g}" for estimate in (k1, k2, k3))
+                except ValueError as error:
+                    raise ValueError(f"{file}: repeat {repeat}: {error}") from None
                 print(f"{repeat:>6}  {means}  {label}")
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -30,8 +30,9 @@ _TEST_NAME: Final = re.compile(
     r"(?P<name>[A-Za-z_]\w*(?P<method>\.[A-Za-z_]\w*)?)(?P<param>\[[^\x00-\x1f\x7f]{0,200}\])?", re.ASCII
 )
 # One line, no ':' (it separates folders on PYTHONPATH and path from name), no backslash, not absolute.
-_PATH: Final = re.compile(r"[^/\x00-\x1f\x7f\\:][^\x00-\x1f\x7f\\:]{0,399}")
-_WORD: Final = re.compile(r"[^\x00-\x1f\x7f]{0,1000}")
+_PATH: Final = re.compile(r"[^/\x00-\x1f\x7f\\:\ud800-\udfff][^\x00-\x1f\x7f\\:\ud800-\udfff]{0,399}")
+_WORD: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,1000}")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _COMPARE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
@@ -134,7 +135,8 @@ class RerunPlan:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise PlanError(f"the plan is not JSON: {error}") from None
-        if not isinstance(document, dict) or document.pop("version", None) != 1:
+        version = document.pop("version", None) if isinstance(document, dict) else None
+        if type(version) is not int or version != 1:
             raise PlanError("version: must be 1")
         try:
             launches = tuple(PlannedLaunch(**launch) for launch in document.pop("launches"))
@@ -170,6 +172,7 @@ def balanced_order(launches: Mapping[str, int], repeats: Mapping[str, int]) -> t
 def compile_print(text: str) -> re.Pattern[str]:
     """A printed form. Raises PlanError for one that is too long, does not compile or reads nothing."""
     _require(isinstance(text, str) and len(text) <= MAX_PATTERN, f"prints: at most {MAX_PATTERN} characters")
+    _require(_SURROGATE.search(text) is None, "prints: holds half a character")
     try:
         pattern = re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
@@ -258,7 +261,7 @@ def _words(words: object) -> bool:
 
 def _seconds(seconds: object) -> bool:
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return number and 0 < float(seconds) <= MAX_TIMEOUT_S  # type: ignore[arg-type]
+    return number and 0 < seconds <= MAX_TIMEOUT_S  # type: ignore[operator]
 
 
 def _names(names: frozenset[str]) -> str:

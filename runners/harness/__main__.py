@@ -5,5 +5,7 @@ from __future__ import annotations
 import sys
 
 from runners.harness.cli import main
+from runners.harness.environment import start_scrubbed
 
+start_scrubbed()
 sys.exit(main())

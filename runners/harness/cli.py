@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from runners.harness.descendants import adopt_orphans
 from runners.harness.process import Stop
 from runners.harness.run import CannotRun, run
 from runners.plan import PlanError, RerunPlan
@@ -25,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the plan; SIGTERM and SIGINT end the running launch and keep what was measured."""
+    """Runs the plan; SIGTERM, SIGINT and SIGHUP end the running launch and keep what was measured."""
     parser = _Parser(
         prog="python -m runners.harness", description="Measures a KL rerun plan on this machine."
     )
@@ -44,7 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     def on_signal(number: int, frame: FrameType | None) -> None:
         stop.requested = True
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    adopt_orphans()
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.signal(number, on_signal) for number in numbers}
     try:
         plan = _plan(options.plan)
         python = shutil.which(options.python)

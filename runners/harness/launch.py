@@ -69,7 +69,7 @@ class Launch:
             with Process(command, cwd=cwd, environment=environment, mark=mark, log=log) as process:
                 process.tell(f"{key}\n".encode())
                 outcome = self._follow(process, reader)
-                self._leftovers.look()
+                self._leftovers.look(process.started())
             reader.poll()  # what was measured while it was being ended
         packages = reader.packages
         self.packages = packages if isinstance(packages, dict) else {}
@@ -85,7 +85,7 @@ class Launch:
             if code is not None:
                 return Outcome(Status.ERROR, reader.fatal or _ended(code))
             if (reader.repeats and not repeats) or (reader.measured and not measured):
-                self._leftovers.look()  # servers are up now; the tear-down takes them away
+                self._leftovers.look(process.started())  # servers are up now; the tear-down takes them away
             if reader.measured and not measured:
                 tear_down = Limit(time.monotonic() + TEAR_DOWN_S, f"the tear-down took {TEAR_DOWN_S:g} s")
                 limit = min(limit, tear_down, key=lambda each: each.at)

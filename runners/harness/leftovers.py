@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +22,12 @@ class Leftovers:
         self._mark = mark
         self._pids: set[int] = set()
         self._ports: set[int] = set()
+        self.taken: frozenset[int] = frozenset()
+        """Ports that `wait` saw taken to its end."""
 
-    def look(self) -> None:
-        pids = marked(self._mark)
+    def look(self, started: Iterable[int] = ()) -> None:
+        """`started`: processes of the launch, also without its mark."""
+        pids = {*marked(self._mark), *started}
         inodes = {inode for pid in pids for inode in _sockets(pid)}
         self._pids.update(pids)
         self._ports.update(port for port, inode in _listening() if inode in inodes)
@@ -32,14 +36,20 @@ class Leftovers:
         """Sentences on what is still taken when the time is up; `gpu`: whether GPU memory is asked for."""
         deadline = time.monotonic() + within_s
         while True:
-            ports = sorted(self._ports & {port for port, _ in _listening()})
+            ports = still_taken(self._ports)
             pids = sorted(self._pids & compute_processes()) if gpu and self._pids else []
             if (not ports and not pids) or time.monotonic() > deadline:
                 break
             time.sleep(0.1)
+        self.taken = frozenset(ports)
         taken = f"still {{}} {within_s:g} s after the launch was ended"
         notes = [f"port {port} was " + taken.format("taken") for port in ports]
         return notes + [f"GPU memory of process {pid} was " + taken.format("held") for pid in pids]
+
+
+def still_taken(ports: Iterable[int]) -> list[int]:
+    """Those of `ports` that somebody listens on."""
+    return sorted(set(ports) & {port for port, _ in _listening()})
 
 
 def _listening() -> list[tuple[int, str]]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, cast
 
+from runners.harness.descendants import descendants, end_descendants, reap
 from runners.harness.marks import MARK, end_marked
 
 GRACE_S: Final = 2.0
@@ -34,13 +35,15 @@ class Stop:
 class Process:
     """Context manager: a process of its own group with its output in a bounded log.
 
-    On exit nothing that it started is left: neither its group nor what left the group but carries `mark`.
+    On exit nothing that it started is left: neither its group, nor what carries `mark`, nor any other
+    process below this one that was not there before.
     """
 
     def __init__(
         self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], mark: str, log: Path
     ) -> None:
         self.mark = mark
+        self._before = descendants()
         self._popen = subprocess.Popen(
             command,
             cwd=cwd,
@@ -55,6 +58,10 @@ class Process:
     def __enter__(self) -> Process:
         return self
 
+    def started(self) -> set[int]:
+        """Process ids of itself and of all below this process that were not there before it."""
+        return {pid for pid, _ in descendants() - self._before}
+
     def tell(self, line: bytes = b"") -> None:
         """Writes to its stdin, once, and closes that."""
         stdin = cast("IO[bytes]", self._popen.stdin)
@@ -65,6 +72,7 @@ class Process:
 
     def ended(self, within_s: float) -> int | None:
         """Its exit code (negative: a signal) as soon as it has one; None when the time is up first."""
+        reap(self._before, self._popen.pid)
         try:
             return self._popen.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -80,6 +88,7 @@ class Process:
         self._signal_group(signal.SIGKILL)
         self._popen.wait()
         end_marked(self.mark)
+        end_descendants(self._before)
         self._log.finish(OUTPUT_S)
 
     def _signal_group(self, number: int) -> None:

@@ -21,6 +21,8 @@ from runners.plan import RerunPlan
 from runners.progress import progress_line
 
 MAX_TEXT: Final = 300
+TEAR_DOWN: Final = "the tear-down failed"
+"""As the probe says it: all was measured, and yet something is not as it was."""
 MAX_NOTES: Final = 20
 RESERVE: Final = 64 << 10
 
@@ -114,6 +116,8 @@ class Recorder:
         for repeat in range(measured + 1, planned.repeats + 1):
             self._missing(number, repeat, outcome, {"at": at})
         whole = measured == planned.repeats
+        if whole and outcome.why.startswith(TEAR_DOWN):
+            notes = [*notes, outcome.why]
         launch = {
             "launch": self.launch_id(number),
             "arm": planned.arm,

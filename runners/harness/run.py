@@ -9,26 +9,24 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from bot.verdict.reading import Status
 from runners.harness.earlier import Earlier, resume
+from runners.harness.environment import scrubbed
 from runners.harness.fingerprint import fingerprint, notes
+from runners.harness.imports import OTHER_TREES, check_imports, other_trees, without
 from runners.harness.launch import CANCELLED, Launch, Limit, Outcome
-from runners.harness.leftovers import Leftovers
+from runners.harness.leftovers import Leftovers, still_taken
+from runners.harness.locks import Busy, alone
 from runners.harness.prepare import prepare
 from runners.harness.process import Stop, Watcher
 from runners.harness.record import Recorder
 from runners.harness.worktrees import PREFIX, GitError, Worktrees, check_clone
 from runners.plan import PlanError, RerunPlan
 from runners.probe import PROBE
-
-# Credentials of a bot or of the job that runs us: the measured code may come from a fork. What pytest takes
-# from the environment would change which tests run.
-_KEPT_BACK: Final = ("KL_TRIAGE_", "ACTIONS_", "GITHUB_TOKEN", "GH_TOKEN", "PYTEST_ADDOPTS")
-
 
 MAX_LOGPROB_BYTES: Final = 64 << 20
 
@@ -43,11 +41,18 @@ def run(plan: RerunPlan, repo: Path, out: Path, python: Path, stop: Stop, *, res
     `resumed`: `out` may hold readings of the same plan; what is missing there is measured.
     Raises CannotRun before anything was started, OSError when `out` cannot be written any more.
     """
-    start = time.monotonic()
     try:
         check_clone(repo)
+        with alone(repo):
+            return _measure(plan, repo, out, python, stop, resumed=resumed)
     except GitError as error:
         raise CannotRun(f"--repo {repo}: {error}") from None
+    except Busy as error:
+        raise CannotRun(str(error)) from None
+
+
+def _measure(plan: RerunPlan, repo: Path, out: Path, python: Path, stop: Stop, *, resumed: bool) -> bool:
+    start = time.monotonic()
     mark = f"{plan.request}.{os.getpid()}.{time.time_ns()}"
     with _folder(plan, out, resumed) as earlier, Recorder(plan, out, earlier) as recorder:
         try:
@@ -58,7 +63,7 @@ def run(plan: RerunPlan, repo: Path, out: Path, python: Path, stop: Stop, *, res
                 ) as folder,
                 Worktrees(repo, Path(folder)) as trees,
             ):
-                _Run(plan, recorder, Path(folder), python, stop, mark, start).launches(trees, earlier)
+                _Run(plan, recorder, repo, Path(folder), python, stop, mark, start).launches(trees, earlier)
         except OSError as error:
             with contextlib.suppress(OSError):
                 recorder.summary(time.monotonic() - start, cancelled=stop.requested, stopped=str(error))
@@ -111,14 +116,17 @@ class _Run:
         self,
         plan: RerunPlan,
         recorder: Recorder,
+        repo: Path,
         folder: Path,
         python: Path,
         stop: Stop,
         mark: str,
         start: float,
     ) -> None:
-        self._plan, self._recorder, self._folder = plan, recorder, folder
+        self._plan, self._recorder, self._repo, self._folder = plan, recorder, repo, folder
         self._python, self._stop, self._mark = python, stop, mark
+        self._taken: frozenset[int] = frozenset()
+        self._environments: dict[str, dict[str, str]] = {}
         whole = float("inf") if plan.max_seconds is None else start + plan.max_seconds
         self._limit = Limit(whole, f"the rerun reached its limit of {plan.max_seconds or 0:g} s")
 
@@ -129,10 +137,14 @@ class _Run:
         folders: dict[str, Path] = {}
         try:
             folders = {arm: trees.add(arm, commit) for arm, commit in self._plan.commits.items()}
+            others = {arm: other_trees(self._repo, tree) for arm, tree in folders.items()}
         except GitError as error:
-            outcome = Outcome(Status.ERROR, str(error))
+            outcome, folders = Outcome(Status.ERROR, str(error)), {}
         for arm, tree in folders.items():
+            self._environments[arm] = _environment(self._plan, tree, others[arm])
             outcome = outcome or self._prepare(arm, tree)
+        for arm, tree in folders.items():  # after both: the second may have installed over the first
+            outcome = outcome or self._check_imports(arm, tree, others[arm])
         for number in left:
             if outcome is None and self._stop.requested:
                 outcome = CANCELLED
@@ -151,14 +163,29 @@ class _Run:
             arm,
             tree,
             python=self._python,
-            environment=_environment(self._plan, tree),
+            environment=self._environments[arm],
             mark=f"{self._mark}.{arm}",
             log=self._recorder.log(1).with_name(f"prepare-{arm}.log"),
             limit=self._limit,
             stop=self._stop,
         )
 
+    def _check_imports(self, arm: str, tree: Path, others: Sequence[Path]) -> Outcome | None:
+        return check_imports(
+            arm,
+            tree,
+            others,
+            python=self._python,
+            environment=self._environments[arm],
+            mark=f"{self._mark}.{arm}",
+            log=self._folder / f"imports-{arm}.log",
+        )
+
     def _launch(self, number: int, tree: Path) -> None:
+        if ports := still_taken(self._taken):
+            taken = Outcome(Status.ERROR, f"port {ports[0]} is still taken by an earlier launch")
+            self._recorder.ended(number, taken)
+            return
         plan, recorder, start = self._plan, self._recorder, time.monotonic()
         before = recorder.machine = fingerprint()
         mark = f"{self._mark}.{number}"
@@ -172,7 +199,7 @@ class _Run:
         outcome = launch.run(
             _command(plan, plan.launches[number - 1].repeats, self._python, events, logprobs),
             cwd=tree,
-            environment=_environment(plan, tree),
+            environment=self._environments[plan.launches[number - 1].arm],
             mark=mark,
             events=events,
             log=recorder.log(number),
@@ -181,6 +208,7 @@ class _Run:
         seconds = time.monotonic() - start
         after = fingerprint()
         told = [*notes(before, after), *leftovers.wait(gpu=bool(before.gpus))]
+        self._taken |= leftovers.taken
         if launch.foreign:
             told.append(f"the test wrote {launch.foreign} lines into the probe's file; they were not read")
         details = {**before.as_record(), "gpus_after": after.as_record()["gpus"], "packages": launch.packages}
@@ -213,9 +241,13 @@ def _command(plan: RerunPlan, repeats: int, python: Path, events: Path, logprobs
     return [str(python), "-u", str(PROBE), "--signed", *given]
 
 
-def _environment(plan: RerunPlan, tree: Path) -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(_KEPT_BACK)}
-    inherited = environment.get("PYTHONPATH")
+def _environment(plan: RerunPlan, tree: Path, others: Sequence[Path]) -> dict[str, str]:
+    # What pytest takes from the environment would change which tests run.
+    dropped = ("KL_TRIAGE_", "PYTEST_ADDOPTS")
+    kept = scrubbed(os.environ).items()
+    environment = {name: value for name, value in kept if not name.startswith(dropped)}
     folders = [str(tree / folder) for folder in plan.python_path]
-    environment["PYTHONPATH"] = os.pathsep.join(folders + ([inherited] if inherited else []))
+    inherited = without(environment.get("PYTHONPATH", ""), others, tree)
+    environment["PYTHONPATH"] = os.pathsep.join(folders + inherited)
+    environment[OTHER_TREES] = os.pathsep.join(map(str, others))
     return environment

@@ -16,7 +16,7 @@ GIT_TIMEOUT_S: Final = 900
 PREFIX: Final = "kl-triage-"
 """Of the folders that hold our worktrees."""
 _MARK: Final = "kl-triage.json"
-"""In git's own folder of a worktree of ours: the process it belongs to."""
+"""Beside a worktree of ours and in git's own folder of it: the process it belongs to."""
 # Set where we are started from a git hook; they would point git at another repository than `repo`.
 _MISLEADING: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
@@ -42,9 +42,11 @@ class Worktrees:
             self._fetch(arm, commit)
         tree = self._folder / arm
         self._added.append(tree)
+        owner = json.dumps(_owner(os.getpid()))
+        (self._folder / _MARK).write_text(owner, encoding="utf-8")  # git may be killed with us
         git(self._repo, "worktree", "add", "--quiet", "--detach", "--force", str(tree), commit)
         entry = Path(git(tree, "rev-parse", "--absolute-git-dir").rstrip("\n"))
-        (entry / _MARK).write_text(json.dumps(_owner(os.getpid())), encoding="utf-8")
+        (entry / _MARK).write_text(owner, encoding="utf-8")
         return tree
 
     def _fetch(self, arm: str, commit: str) -> None:
@@ -72,13 +74,16 @@ def remove(repo: Path, tree: Path) -> None:
 def remove_abandoned(repo: Path) -> None:
     """Removes the worktrees of harnesses that were killed on this machine, and no others."""
     with contextlib.suppress(GitError, OSError):
-        common = repo / git(repo, "rev-parse", "--git-common-dir").rstrip("\n")
-        for mark in common.glob(f"worktrees/*/{_MARK}"):
-            with contextlib.suppress(GitError, OSError, ValueError, AttributeError):
+        for entry in common_folder(repo).glob("worktrees/*/gitdir"):
+            with contextlib.suppress(GitError, OSError, ValueError, AttributeError, StopIteration):
+                tree = Path(entry.read_text(encoding="utf-8").rstrip("\n")).parent
+                if not tree.parent.name.startswith(PREFIX):
+                    continue
+                marks = (entry.with_name(_MARK), tree.with_name(_MARK))
+                mark = next(mark for mark in marks if mark.is_file() and mark.stat().st_size)
                 owner = json.loads(mark.read_text(encoding="utf-8"))
-                tree = Path((mark.parent / "gitdir").read_text(encoding="utf-8").rstrip("\n")).parent
                 here = owner.get("host") == socket.gethostname()
-                if here and tree.parent.name.startswith(PREFIX) and owner != _owner(int(owner["pid"])):
+                if here and owner != _owner(int(owner["pid"])):
                     remove(repo, tree)
                     shutil.rmtree(tree.parent, ignore_errors=True)
 
@@ -89,6 +94,11 @@ def _owner(pid: int) -> dict[str, object]:
     with contextlib.suppress(OSError, IndexError):
         started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     return {"host": socket.gethostname(), "pid": pid, "started": started}
+
+
+def common_folder(repo: Path) -> Path:
+    """Git's own folder, which all worktrees of the clone share. Raises GitError."""
+    return repo / git(repo, "rev-parse", "--git-common-dir").rstrip("\n")
 
 
 def check_clone(repo: Path) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import codecs
 import contextlib
 import ctypes
 import functools
@@ -31,6 +32,7 @@ import json
 import math
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -44,8 +46,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
-MAX_LINE: Final = 65_536
+MAX_LINE: Final = 1 << 20
+MAX_HEAD: Final = 300  # of a line: the name of an exception stands there, or not at all
 MAX_LINES: Final = 1_000
+MAX_KEPT: Final = 32 << 20
+DRAIN_S: Final = 1.0
 MAX_CHECKS: Final = 64
 MAX_PROMPTS: Final = 4096
 MAX_LOGPROB_BYTES: Final = 64 << 20
@@ -53,17 +58,25 @@ PACKAGES: Final = (
     *("torch", "triton", "flashinfer-python", "sgl-kernel", "sglang", "vllm", "transformers", "numpy"),
 )
 _LABEL_NAMES: Final = ("label", "test_name")
-_NUMBER: Final = r"[-+]?(?:nan|inf|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
-_WRAPPER: Final = re.compile(r"[A-Za-z_][\w.]*\(|\)")  # np.float64(0.1), tensor(0.1)
+_NUMBER: Final = r"[-+]?(?:(?i:nan|inf(?:inity)?)|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+# np.float64(0.1), tensor(0.1, device='cuda:0')
+_WRAPPER: Final = re.compile(r"[A-Za-z_][\w.]*\(|, (?:device|dtype|grad_fn)=[^,)]*|\)")
+_GOES_ON: Final = re.compile(r"[\w%…]|[.,][\w.]|[-+]\d")
+_UNIT: Final = re.compile(r"\s*(?:%|percent\b|bits?\b|[mun]?s\b|µs\b|sec(?:onds?)?\b|[KMGT]i?B\b|tok/s)")
+# How a traceback begins, and an exception's message, alone and as pytest shows it.
+_MESSAGE: Final = re.compile(
+    r"Traceback \(most recent call last\):|E {2,}|[A-Za-z_][\w.]*(?:Error|Exception|Failure|Exit)\b(?:: |$)"
+)
 _MARKS: Final = re.compile(r"[.EFsx]+")
 _BOUND_IN_TEXT: Final = re.compile(rf"\bthreshold\s*=\s*({_NUMBER})")
 _COMPARED_IN_TEXT: Final = re.compile(
     rf"({_NUMBER})\)* (?:<=?|not less than(?: or equal to)?) \(*({_NUMBER})"
 )
+_OTHER_IN_TEXT: Final = re.compile(r"\S+ (?:!=|==|is not|not found in|unexpectedly found in) ")
 PRINTS: Final = (
-    r"(?:.*\b)?kl_divs\s*=\s*(?P<per_prompt>.*)",
-    r"(?:.*\b)?avg_kl_div\s*=\s*(?P<value>.*)",
-    r"(?:.*\b)?ACC_THRESHOLDS\s*=\s*(?P<threshold>.*)",
+    r" *kl_divs\s*=\s*(?P<per_prompt>.*)",
+    r" *avg_kl_div\s*=\s*(?P<value>.*)",
+    r" *ACC_THRESHOLDS\s*=\s*(?P<threshold>.*)",
 )
 
 
@@ -95,6 +108,9 @@ class Trial:
     checks: list[Check] = field(default_factory=list)
     failure: str | None = None
     tried: bool = False
+    subtests: int = 0
+    """How many were told of; each that went wrong left its error in `errors`."""
+    errors: list[BaseException] = field(default_factory=list)
     _labels: list[str] = field(default_factory=list)
 
     def fail(self, error: BaseException) -> None:
@@ -119,31 +135,76 @@ class Forms:
         self._patterns = [re.compile(pattern) for pattern in patterns]
 
     def match(self, line: str) -> dict[str, str | None] | None:
-        """The groups of the first form that fits, also behind unittest's progress marks."""
+        """The groups of the first form that fits, also behind unittest's progress marks.
+
+        None for the message of an exception: it repeats what was printed.
+        """
+        if _MESSAGE.match(line, 0, MAX_HEAD):
+            return None
         marks = _MARKS.match(line)
         for pattern in self._patterns:
-            found = pattern.match(line) or (marks and pattern.match(line[marks.end() :]))
+            found = pattern.match(line) or (marks and pattern.match(line, marks.end()))
             if found:
-                return found.groupdict()
+                groups = found.groupdict()
+                if groups.get("value") is not None and _states_others(pattern, found):
+                    groups["value"] = None
+                return groups
         return None
 
+    def keeps(self, line: str) -> bool:
+        """Whether `read` has a use for the line."""
+        return _MESSAGE.match(line, 0, MAX_HEAD) is not None or self.match(line) is not None
+
     def read(self, lines: Iterable[str]) -> list[Check]:
-        """A label, a per-prompt list and a bound belong to the value printed next; a bound may follow it."""
+        """A label, a per-prompt list and a bound belong to the value printed next; a bound may follow it.
+
+        A value that comes again after an exception began is its message: the same check.
+        """
         checks: list[Check] = []
-        coming, current = Check(math.nan), cast("Check | None", None)
-        for groups in filter(None, map(self.match, lines)):
+        coming, current, message = Check(math.nan), cast("Check | None", None), False
+        for line in lines:
+            groups = self.match(line)
+            if groups is None:
+                message = message or _MESSAGE.match(line, 0, MAX_HEAD) is not None
+                continue
             if groups.get("label"):
                 coming.label = str(groups["label"])[:200]
             if groups.get("per_prompt") is not None:
                 coming.per_prompt, current = _numbers(str(groups["per_prompt"])), None
-            value = re.match(_NUMBER, _WRAPPER.sub("", groups.get("value") or ""))
+            value = None if groups.get("value") is None else _value(str(groups["value"]))
+            if value is not None and message and any(_same(value, check.value) for check in checks):
+                coming, current = Check(math.nan), None
+                continue
             if value is not None:
-                coming.value, current = float(value[0]), coming
+                coming.value, current = value, coming
                 checks.append(coming)
                 coming = Check(math.nan)
             if groups.get("threshold") is not None:
                 (current or coming).threshold = _bound(str(groups["threshold"]))
         return checks
+
+
+def _states_others(pattern: re.Pattern[str], found: re.Match[str]) -> bool:
+    """Whether the value's number goes on outside its group, or the line states a second, different one."""
+    line, (start, end) = found.string, found.span("value")
+    if line[max(0, start - 1) : start].isalnum() or _GOES_ON.match(line, end) or _UNIT.match(line, end):
+        return True
+    first = _value(found["value"])
+    others = (pattern.search(line, start), pattern.match(line, 0, start))
+    seconds = [_value(other["value"] or "") for other in others if other is not None]
+    return first is not None and any(not _same(first, second) for second in seconds if second is not None)
+
+
+def _value(text: str) -> float | None:
+    """The number that the text begins with, as a whole word without a unit."""
+    text = _WRAPPER.sub("", text).strip()
+    word = text.split(None, 1)[0] if text else ""
+    whole = re.fullmatch(_NUMBER, word) is not None and _UNIT.match(text, len(word)) is None
+    return float(word) if whole else None
+
+
+def _same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
 
 
 def _numbers(text: str) -> list[float]:
@@ -170,6 +231,7 @@ class Tee:
 
     def __init__(self, target: TextIO, forms: Forms) -> None:
         self._target, self._forms, self._line, self.lines = target, forms, "", cast("list[str]", [])
+        self._room = MAX_KEPT
         self.error: BaseException | None = None
 
     def write(self, text: str) -> int:
@@ -177,10 +239,19 @@ class Tee:
             self._target.write(text)
         *whole, rest = (self._line + text).split("\n")
         for line in whole:
-            if len(line) <= MAX_LINE and len(self.lines) < MAX_LINES and self._forms.match(line):
-                self.lines.append(line)
+            if len(line) <= min(MAX_LINE, self._room) and len(self.lines) < MAX_LINES:
+                self._keep(line.rstrip("\r"))
         self._line = rest[: MAX_LINE + 1]
         return len(text)
+
+    def _keep(self, line: str) -> None:
+        """Of messages in a row one is enough: a server's many errors must not use up the room."""
+        again = (
+            self.lines and _MESSAGE.match(self.lines[-1], 0, MAX_HEAD) and _MESSAGE.match(line, 0, MAX_HEAD)
+        )
+        if not again and self._forms.keeps(line):
+            self.lines.append(line)
+            self._room -= len(line)
 
     def end_line(self) -> None:
         """What was printed without a line end counts too."""
@@ -227,6 +298,10 @@ class Probe:
     def end(self) -> None:
         """The repeat is over: one event."""
         trial = self.trial
+        for error in trial.errors:
+            asserted = self.compare is None and isinstance(error, AssertionError)
+            if not (asserted and _is_bounds(trial.checks, str(error))):
+                trial.fail(error)
         if not trial.checks and trial.failure is None:
             trial.failure = "the test returned without printing a KL value"
         with contextlib.suppress(OSError, ValueError):
@@ -235,19 +310,24 @@ class Probe:
         told = {"at": trial.at, "duration_s": trial.duration_s, "checks": checks, "failure": trial.failure}
         self.emit(event="repeat", repeat=trial.number, **told)
 
-    def wrap_compare(self, *, early: bool = False) -> None:
+    def wrap_compare(self, *, early: Path | None = None, file: types.ModuleType | None = None) -> None:
         """Replaces the compare function, also in modules that took it by name before.
 
-        `early`: before the test file is imported, which may keep the function where nobody finds it; the
-        module may need more set-up than there is by then.
+        `early`: the test file, before it is imported: it may keep the function where nobody finds it. The
+        function's module may need more set-up than there is by then, and may be the test file itself.
+        `file`: the test file's module; a compare function of its own is looked for there.
         """
         if self.compare is None:
             return
         module_name, _, function_name = self.compare.partition(":")
         try:
+            if early is not None and _is_of(module_name, early):
+                return
+            if file is not None and _is_of(module_name, Path(str(file.__file__))):
+                sys.modules[module_name] = file  # a second import would be another function
             original = getattr(importlib.import_module(module_name), function_name)
         except Exception as error:
-            if early:
+            if early is not None:
                 return
             raise Refused(f"the compare function {self.compare} was not found: {describe(error)}") from error
         if self._wrapped is None:
@@ -311,24 +391,78 @@ class Probe:
     def settle(self, error: BaseException | None, lines: Iterable[str]) -> None:
         """Without a compare function the assertion stands: over its bound is a value, else a failure."""
         checks = self.forms.read(lines)
+        if self.compare is None and not self.trial.subtests:
+            kept = _first_try(checks)
+            if kept is None:
+                self.trial.fail(
+                    Refused(
+                        "a check that states no bound comes again: a retry of the test cannot be told from a "
+                        "further check; name the compare function in the rule pack"
+                    )
+                )
+            retried = kept is not None and len(kept) < len(checks)
+            checks = checks if kept is None else kept
+            if retried and isinstance(error, AssertionError):
+                error = None  # of a later try; the first one's is in the value
         for check in checks[:MAX_CHECKS]:
             self.trial.add(check)
-        over = [_over(check, str(error)) for check in checks if isinstance(error, AssertionError)]
-        if error is not None and not any(over):
+        bounds = isinstance(error, AssertionError) and _is_bounds(checks, str(error))
+        if error is not None and not bounds:
             self.trial.fail(error)
+
+
+def _first_try(checks: list[Check]) -> list[Check] | None:
+    """Up to where a label comes again after a check over its bound: that is a retry inside the test.
+
+    None when it cannot be told, because the label's earlier check states no bound.
+    """
+    seen: set[str | None] = set()
+    over = unknown = False
+    for number, check in enumerate(checks):
+        if check.label in seen and over:
+            return checks[:number]
+        if check.label in seen and unknown:
+            return None
+        seen.add(check.label)
+        over = over or (check.threshold is not None and not check.value < check.threshold)
+        unknown = unknown or check.threshold is None
+    return checks
+
+
+def _is_bounds(checks: list[Check], message: str) -> bool:
+    """Whether an AssertionError after these values is the bound's of one of them.
+
+    A message that names the value of one speaks of that one.
+    """
+    numbers = [float(number) for number in re.findall(rf"(?<![\w.]){_NUMBER}(?![\w%])", message)[:100]]
+    named = [
+        check
+        for check in checks
+        if any(math.isclose(number, check.value, rel_tol=1e-6) for number in numbers)
+    ]
+    asked = [_over(check, message) for check in named or checks]  # each may take its bound from the message
+    return any(asked)
 
 
 def _over(check: Check, message: str) -> bool:
     """Whether an AssertionError after this value is the bound's: nan is, a value under the bound is not.
 
-    A bound that was not printed is taken from the message.
+    A bound that was not printed is taken from the message. A message that compares two other numbers is not
+    about this value.
     """
     if check.threshold is None and (bound := _BOUND_IN_TEXT.search(message)):
         check.threshold = float(bound[1])
     compared = _COMPARED_IN_TEXT.search(message)
-    if check.threshold is None and compared and math.isclose(float(compared[1]), check.value, rel_tol=1e-6):
+    own = compared is not None and any(
+        math.isclose(float(number), check.value, rel_tol=1e-6) or number.lower().endswith("nan")
+        for number in compared.groups()
+    )
+    if check.threshold is None and compared and own:
         check.threshold = float(compared[2])
-    return "threshold" in message if check.threshold is None else not check.value < check.threshold
+    if check.threshold is None:
+        return "threshold" in message
+    other = _OTHER_IN_TEXT.match(message) or (compared is not None and not own)
+    return not check.value < check.threshold and (not other or "threshold" in message)
 
 
 def _arguments(function: Callable[..., object], args: Any, kwargs: Any) -> dict[str, Any]:
@@ -388,8 +522,10 @@ class Result(unittest.TestResult):
     addFailure = addError
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
+        """Called before or after the method's values are known, by the version of Python."""
+        self._trial.subtests += 1
         if err is not None:
-            self._trial.fail(err[1])
+            self._trial.errors.append(err[1])
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         self._trial.fail(unittest.SkipTest(reason))
@@ -404,7 +540,8 @@ def run_unittest(
     original = getattr(cls, method)
     if inspect.iscoroutinefunction(original) and not issubclass(cls, unittest.IsolatedAsyncioTestCase):
         raise Refused(f"{method} is an async method, but {cls.__name__} is no IsolatedAsyncioTestCase")
-    probe.wrap_compare()
+    probe.wrap_compare(file=module)
+    original = getattr(cls, method)
     setattr(cls, method, probe.once(original))
     with contextlib.ExitStack() as teardown:
         teardown.callback(unittest.case.doModuleCleanups)
@@ -422,7 +559,8 @@ def run_unittest(
 
 def run_script(probe: Probe, path: str, arguments: list[str]) -> None:
     """A script is measured as a process of its own; all it and its children print is read."""
-    command = ["bash", path] if path.endswith(".sh") else [sys.executable, path]
+    file = f"./{path}"  # its name may begin with a dash
+    command = ["bash", file] if path.endswith(".sh") else [sys.executable, file]
     probe.begin()
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -433,8 +571,7 @@ def run_script(probe: Probe, path: str, arguments: list[str]) -> None:
         preexec_fn=end_with_parent,
     )
     tee, last = Tee(sys.stdout, probe.forms), ""
-    for chunk in iter(functools.partial(os.read, cast("Any", process.stdout).fileno(), 1 << 16), b""):
-        text = chunk.decode("utf-8", errors="replace")
+    for text in output_of(process):
         last = (last + text)[-MAX_LINE:]
         tee.write(text)
     code = process.wait()
@@ -446,6 +583,24 @@ def run_script(probe: Probe, path: str, arguments: list[str]) -> None:
     probe.settle(kind(why) if code else None, tee.lines)
     probe.end()
     probe.emit(event="measured")
+
+
+def output_of(process: subprocess.Popen[bytes]) -> Iterator[str]:
+    """What it prints, until it has ended: a child that it left may keep its stdout open for ever."""
+    stdout = cast("Any", process.stdout).fileno()
+    decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+    ended: float | None = None
+    while True:
+        if ended is None and process.poll() is not None:
+            ended = time.monotonic()
+        ready, _, _ = select.select([stdout], [], [], 0.05)
+        if ready:
+            chunk = os.read(stdout, 1 << 16)
+            yield decode(chunk, final=not chunk)
+            if not chunk:
+                return
+        if ended is not None and (not ready or time.monotonic() > ended + DRAIN_S):
+            return
 
 
 def run_pytest(probe: Probe, test: str, repeats: int) -> None:
@@ -470,7 +625,7 @@ def run(probe: Probe, kind: str, test: str, repeats: int, arguments: list[str]) 
     if kind == "script" or not separator:
         run_script(probe, path, arguments)
         return
-    probe.wrap_compare(early=True)
+    probe.wrap_compare(early=file)
     if kind == "pytest" or not method or "[" in name or (kind == "auto" and _has_no_base(file, class_name)):
         run_pytest(probe, test, repeats)
     else:
@@ -485,11 +640,50 @@ def run(probe: Probe, kind: str, test: str, repeats: int, arguments: list[str]) 
 
 
 def _has_no_base(file: Path, name: str) -> bool:
-    """A class that surely is no TestCase: seen without an import."""
-    with contextlib.suppress(SyntaxError, ValueError):
+    """A class that surely is no TestCase, nor are the file's classes it is made of; without an import."""
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError):
         body = ast.parse(file.read_bytes()).body
-        return any(isinstance(node, ast.ClassDef) and node.name == name and not node.bases for node in body)
+        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        return _plain(classes, name)
     return False
+
+
+def _plain(classes: dict[str, ast.ClassDef], name: str) -> bool:
+    bases = classes[name].bases if name in classes else None
+    return bases is not None and all(
+        isinstance(base, ast.Name) and _plain(classes, base.id) for base in bases
+    )
+
+
+def _is_of(module: str, file: Path) -> bool:
+    """Whether this is the name of that file's module; only packages around it are imported."""
+    if module.rpartition(".")[2] != file.stem:
+        return False
+    if module == file.stem and module not in sys.modules:
+        return file.resolve().parent == Path(sys.path[0]).resolve()
+    with contextlib.suppress(ImportError, ValueError, AttributeError):
+        spec = importlib.util.find_spec(module)
+        return spec is not None and spec.origin is not None and Path(spec.origin).resolve() == file.resolve()
+    return False
+
+
+def imported_elsewhere(told: str, tree: str) -> str | None:
+    """Why nothing counts: a module lies in another working tree of the clone (`told`), not in `tree`."""
+    real = functools.lru_cache(maxsize=None)(os.path.realpath)
+    others = tuple(real(other) + os.sep for other in told.split(os.pathsep) if other)
+    prefix = real(sys.prefix) + os.sep
+    environment = [prefix] if prefix.startswith(others) else []  # one that lies in the clone
+    own = (real(tree) + os.sep, real(Path(__file__).parent) + os.sep, *environment)
+    for name, module in list(sys.modules.items()) if others else []:
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or not isinstance(file, str):
+            continue
+        folder = real(file.rpartition(os.sep)[0]) + os.sep
+        if not folder.startswith(others) or folder.startswith(own) or "-packages" + os.sep in folder:
+            continue
+        why = "from another working tree of this clone, not from its commit"
+        return f"imports {name[:100]} {why}: name python_path or prepare in the rule pack"
+    return None
 
 
 def versions() -> dict[str, str]:
@@ -536,13 +730,22 @@ def main() -> int:
     path = options.test.partition("::")[0]
     sys.path.insert(0, str(Path(path).resolve().parent))
     sys.argv = [path]
+    other_trees, tree = os.environ.get("KL_TRIAGE_CLONE", ""), str(Path.cwd())
     os.environ.pop("PYTEST_ADDOPTS", None)
     with Path(options.out).open("a", encoding="utf-8") as out:
+        measured = False
 
         def emit(**event: object) -> None:
+            nonlocal measured
+            measured = measured or event["event"] == "measured"
+            elsewhere = imported_elsewhere(other_trees, tree)
+            if elsewhere:
+                event = {"event": "fatal", "failure": elsewhere}
             line = json.dumps(event)
             out.write((hmac.new(key, line.encode(), "sha256").hexdigest() + " " if key else "") + line + "\n")
             out.flush()
+            if elsewhere:
+                raise Refused(elsewhere)
 
         try:
             emit(event="packages", versions=versions())
@@ -550,7 +753,8 @@ def main() -> int:
             probe.logprobs = options.logprobs
             run(probe, options.kind, options.test, options.repeats, options.arguments)
         except BaseException as error:
-            emit(event="fatal", failure=describe(error))
+            why = "the tear-down failed: " if measured else ""
+            emit(event="fatal", failure=why + describe(error))
             raise
     return 0
 

@@ -76,7 +76,7 @@ class Plugin:
         items[:] = []
         if asked:
             try:
-                self._probe.wrap_compare()
+                self._probe.wrap_compare(file=getattr(asked[0], "module", None))
             except Exception as error:
                 self.problem = str(error)
                 return
@@ -114,7 +114,11 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, call: Any) -> None:
-        if call.excinfo is not None:
+        if call.excinfo is None:
+            return
+        if call.when == "call":  # the test itself raises nothing: a subtest
+            self._probe.trial.errors.append(call.excinfo.value)
+        else:
             self._probe.trial.fail(call.excinfo.value)
 
     def pytest_runtest_logfinish(self) -> None:

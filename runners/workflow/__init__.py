@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +16,19 @@ PYTHON: Final = "python3"
 
 _TEMPLATE: Final = Path(__file__).with_name("kl-rerun.yml")
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-_PATH: Final = r"[\w./+@ -]{0,300}"
+# One word: pip and a shell would each read a space in a way of its own.
+_PATH: Final = r"[A-Za-z0-9_./][A-Za-z0-9_./+-]{0,300}"
+_NUMBER: Final = r"[0-9]{1,6}"
 _PACKAGES: Final = tuple(
     re.compile(form)
     for form in (
-        r"kl-triage==[0-9][A-Za-z0-9.!+-]{0,60}",
-        r"git\+https://[A-Za-z0-9.-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){1,5}@[0-9a-f]{40}",
-        rf"[/\w.]{_PATH}\.whl",
-        rf"/{_PATH}/python[0-9.]{{0,8}}",
+        rf"kl-triage=={_NUMBER}(?:\.{_NUMBER}){{0,5}}(?:(?:a|b|rc){_NUMBER})?(?:\.post{_NUMBER})?(?:\.dev{_NUMBER})?",
+        r"git\+https://[A-Za-z0-9][A-Za-z0-9.-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){1,5}@[0-9a-f]{40}",
+        rf"{_PATH}\.whl",
     )
 )
-_INTERPRETER: Final = re.compile(rf"[/\w.]{_PATH}")
+_INTERPRETER: Final = re.compile(_PATH)
+_PYTHON: Final = re.compile(r"/.*/bin/python[0-9.]{0,8}")
 
 __all__ = ["PACKAGE", "PYTHON", "is_interpreter", "is_pinned", "is_runner_label", "kl_rerun_yml"]
 
@@ -36,13 +39,22 @@ def is_runner_label(label: str) -> bool:
 
 
 def is_pinned(package: str) -> bool:
-    """An index version, a git URL with its full commit, a wheel, or the path of an interpreter that has
-    kl-triage already: what says today which code runs tomorrow."""
-    return any(form.fullmatch(package) for form in _PACKAGES)
+    """An index version, a git URL with its full commit, a wheel, or the absolute path of an interpreter that
+    has kl-triage already: what says today which code runs tomorrow."""
+    return any(form.fullmatch(package) for form in _PACKAGES) or _is_own_interpreter(package)
+
+
+def _is_own_interpreter(package: str) -> bool:
+    """…/bin/python3.11, or a program of this machine; never what the workflow would hand to pip."""
+    if not package.startswith("/") or package.endswith(".whl") or not is_interpreter(package):
+        return False
+    return _PYTHON.fullmatch(package) is not None or (
+        os.path.isfile(package) and os.access(package, os.X_OK)  # noqa: PTH113
+    )
 
 
 def is_interpreter(python: str) -> bool:
-    """A program's name or path: python3, .venv/bin/python."""
+    """A program's name or path, one word: python3, .venv/bin/python."""
     return _INTERPRETER.fullmatch(python) is not None
 
 

@@ -160,7 +160,7 @@ def start(project: Project, tmp_path: Path):
         process = subprocess.Popen(
             [*command, f"--repo={project.path}", *options],
             cwd=ROOT,
-            env={**os.environ, "TMPDIR": str(temporary), **environment},
+            env={**os.environ, "TMPDIR": str(temporary), "KL_TRIAGE_PARALLEL": "1", **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -195,11 +195,15 @@ def until(condition: Callable[[], bool], seconds: float = 15) -> None:
 
 
 def marked(text: str = "KL_TRIAGE_LAUNCH=req-1.") -> list[int]:
-    """Processes on this machine that a launch of ours started, by the mark in their environment."""
+    """Processes that a launch of these tests started, by the mark in their environment. Tests that run beside
+    these in another worker start launches of the same name."""
+    worker = f"PYTEST_XDIST_WORKER={os.environ.get('PYTEST_XDIST_WORKER', '')}"
+    wanted = {text.encode(), worker.encode() if "PYTEST_XDIST_WORKER" in os.environ else b""}
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            if text.encode() in entry.read_bytes():
+            environment = entry.read_bytes()
+            if all(part in environment for part in wanted):
                 found.append(int(entry.parent.name))
     return found
 

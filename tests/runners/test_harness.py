@@ -219,7 +219,7 @@ def test_a_killed_test_process_keeps_what_it_measured(project, run, helpers):
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_cancel_keeps_readings_and_names_the_rest(project, start, helpers, number):
     head = project.commit("""
     calls = 0
@@ -285,7 +285,7 @@ def test_the_measured_code_does_not_see_the_credentials_of_the_bot_or_the_job(pr
         check(0.002)
     """)
     harness = run(helpers.plan({"head": head}), HF_TOKEN="h", **secrets)
-    assert "SEEN ['HF_TOKEN'] " in harness.log("launch-1-head.log")
+    assert "SEEN [] " in harness.log("launch-1-head.log")
 
 
 @pytest.mark.parametrize(

@@ -287,3 +287,17 @@ def test_each_launch_tells_its_machine_and_packages(project, run, helpers, smi, 
     assert "numpy" in launch["packages"] and launch["cuda"] == "12.4"
     assert harness.readings()[0]["gpu"] == "NVIDIA H100 80GB HBM3"
     assert json.loads((harness.out / "launches.jsonl").read_text()) == launch
+
+
+def test_a_tear_down_that_fails_is_a_note_of_its_launch(project, start, helpers):
+    head = project.commit("""
+    @classmethod
+    def tearDownClass(cls): raise OSError("the server stays")
+    def test_hit(self): check(0.002)
+    """)
+    harness = start(helpers.plan({"head": head}))
+    harness.wait()
+    assert harness.values() == [0.002]
+    (launch,) = harness.summary()["launches"]
+    assert launch["ended"] == "done"
+    assert launch["notes"] == ["the tear-down failed: OSError: the server stays"]

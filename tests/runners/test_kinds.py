@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from runners.plan import PlanError, RerunPlan
+
 PYTEST = """
 import pytest
 
@@ -234,3 +236,47 @@ def test_log_probs_are_kept_beside_the_readings(project, run, helpers):
         }
         for repeat in (1, 2)
     ]
+
+
+def test_a_script_whose_child_keeps_its_output_open_and_whose_name_begins_with_a_dash(project, run, helpers):
+    name = '-cprint("avg_kl_div=0.9");a.py'
+    head = project.commit_file(
+        "import subprocess\nsubprocess.Popen(['sleep', '60'])\nprint('avg_kl_div=0.002')\n", name
+    )
+    harness = run(helpers.plan({"head": head}, test=name, compare=None, launch_timeout_s=15.0))
+    assert harness.values() == [0.002]
+
+
+def test_the_message_of_a_scripts_assertion_is_no_second_check(project, run, helpers):
+    head = project.commit_file(
+        "print('avg_kl_div=0.004')\nassert False, 'avg_kl_div=0.004 > threshold=0.003'\n", "kl.py"
+    )
+    harness = run(helpers.plan({"head": head}, test="kl.py", compare=None))
+    assert [(r["value"], r["threshold"]) for r in harness.readings()] == [(0.004, 0.003)]
+
+
+def test_a_pytest_compare_function_of_the_test_file_itself(project, run, helpers):
+    head = project.commit_file("""
+        import kit
+        def own(values): kit.compare(values, {"m": {"kl_div": 0.003}}, "m", "own")
+        def test_own(): own([0.004]); own([0.002])
+    """)
+    harness = run(helpers.plan({"head": head}, test="test_kl.py::test_own", compare="test_kl:own"))
+    assert harness.values() == [0.004, 0.002]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": True},
+        {"version": 1.0},
+        {"max_seconds": 10**400},
+        {"prints": ["(?P<value>\ud800)"]},
+        {"arguments": ["\ud800"]},
+        {"test": "\ud800.py"},
+    ],
+)
+def test_a_plan_with_half_characters_or_huge_numbers_is_refused(helpers, change):
+    document = json.loads(helpers.plan({"head": "a" * 40}, test="kl.py", compare=None).to_json())
+    with pytest.raises(PlanError):
+        RerunPlan.from_json(json.dumps({**document, **change}))

@@ -111,14 +111,51 @@ def test_nan_and_inf_are_kept(estimate):
 def test_what_does_not_fit_is_a_sentence():
     with pytest.raises(ValueError, match=r"prompt 2: \[T\] twice is needed, not \[1\] and \[2\]"):
         k3([[0.0], [0.0]], [[0.0], [0.0, 0.0]])
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
+    with pytest.raises(ValueError, match="prompt 2: the cached path has no log-probs of it"):
         k3([[0.0], [0.0]], [[0.0]])
+    with pytest.raises(ValueError, match="prompt 1: the prefill path has no log-probs of it"):
+        k3([None], [[0.0]])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match=r"prompt 1: \[T\] twice is needed, not \[\] and \[\]"):
+        k3([0.0], [0.0])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="not a single number"):
+        k3(0.0, 0.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no prompt at all"):
         k3([], [])
     with pytest.raises(ValueError, match="do not sum to 1; take log_softmax"):
         exact([torch.zeros(1, 2)], [torch.full((1, 2), HALF)])
     with pytest.raises(ValueError, match=r"prompt 1: \[T, vocab\] twice"):
         exact([torch.zeros(2)], [torch.zeros(2)])
+
+
+@pytest.mark.parametrize("odd", [[None, -1.0], ["a"], "ab", [[0.0], [0.0, 1.0]], [10**400], {"a": 1}])
+def test_what_is_no_list_of_numbers_is_a_sentence(odd):
+    for estimate in (k1, k2, k3):
+        with pytest.raises(ValueError, match="prompt 2: "):
+            estimate([[-1.0], odd], [[-1.0], [-1.0, -1.0]])
+
+
+def test_an_inf_that_is_no_log_probability_is_refused():
+    with pytest.raises(ValueError, match="do not sum to 1"):
+        exact([torch.tensor([[HALF, HALF]])], [torch.tensor([[math.inf, HALF]])])
+
+
+@pytest.mark.parametrize(
+    ("prefill", "says"),
+    [
+        ([[None]], "prompt 1: its log-probs must be one list of numbers"),
+        ([[-1.0], [-2.0]], "prompt 2: the cached path has no log-probs of it"),
+        ([-1.0], r"prompt 1: [T] twice is needed"),
+        (-1.0, "not a single number"),
+        ([], "prompt 1: the prefill path has no log-probs of it"),
+    ],
+)
+def test_odd_log_probs_of_a_rerun_are_one_line(tmp_path, capsys, prefill, says):
+    file = tmp_path / "launch-1-head.jsonl"
+    sides = {"prefill_logprobs": prefill, "cached_logprobs": [[HALF]]}
+    file.write_text(json.dumps({"repeat": 3, "label": "hit", "arguments": sides}) + "\n")
+    assert kl.main([str(file)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"{file}: repeat 3: ") and says in told and len(told.splitlines()) == 1
 
 
 def test_what_a_rerun_kept_is_read(tmp_path, capsys):

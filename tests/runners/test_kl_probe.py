@@ -279,3 +279,135 @@ def test_what_cannot_be_measured_is_said_in_a_sentence(probe, body, options, rea
     events, _ = probe(body, **options)
     assert [event["event"] for event in events] == ["fatal"]
     assert events[0]["failure"].startswith(reason)
+
+
+def values(*lines: str) -> list[float]:
+    return [check.value for check in Forms().read(lines)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "avg_kl_div=0.3%",
+        "avg_kl_div=0.3 %",
+        "avg_kl_div=4ms",
+        "avg_kl_div=0,004",
+        "avg_kl_div=0.004, avg_kl_div=0.001",
+        "avg_kl_div=0.004 avg_kl_div=0.001",
+        "AssertionError: avg_kl_div=0.004 > threshold=0.003",
+        "E   avg_kl_div=0.004",
+        "SECOND TRY avg_kl_div=0.004 > threshold=0.003",
+    ],
+)
+def test_what_is_no_whole_number_or_no_print_is_no_value(line):
+    assert values(line) == []
+
+
+def test_nan_of_other_languages_and_a_tensor_are_values():
+    assert values("avg_kl_div=tensor(0.004, device='cuda:0')", "..avg_kl_div=0.002") == [0.004, 0.002]
+    assert math.isnan(values("avg_kl_div=NaN")[0])
+
+
+def test_a_value_that_comes_again_in_an_exceptions_message_is_the_same_check():
+    traceback = ("Traceback (most recent call last):", "AssertionError: too large:")
+    assert values("avg_kl_div=0.004", *traceback, "avg_kl_div=0.004") == [0.004]
+    assert values("avg_kl_div=0.004", "avg_kl_div=0.004") == [0.004, 0.004]
+
+
+def test_a_line_of_a_megabyte_is_read(probe):
+    line = "'kl_divs=' + str([0.001] * 4000 + [0] * 200_000)"
+    body = f"def test_it(self): print({line}); print('avg_kl_div=0.002')"
+    (event, _), _ = probe(body, compare=None)
+    assert len(event["checks"][0]["per_prompt"]) == 4096
+
+
+def test_a_bound_that_is_crossed_in_a_subtest_is_a_value(probe):
+    (event, _), _ = probe(
+        """
+        def test_it(self):
+            for value in (0.004, 0.001, 0.005):
+                with self.subTest(value):
+                    print(f"avg_kl_div={value}")
+                    self.assertLess(value, 0.003)
+        """,
+        compare=None,
+    )
+    assert event["failure"] is None
+    assert [check["value"] for check in event["checks"]] == [0.004, 0.001, 0.005]
+    assert [check["threshold"] for check in event["checks"]] == [0.003, None, 0.003]
+
+
+def test_another_assertion_in_a_subtest_is_a_failure(probe):
+    (event, _), _ = probe(
+        """
+        def test_it(self):
+            print("avg_kl_div=0.001\\nACC_THRESHOLDS=0.003")
+            with self.subTest("hits"): self.assertEqual(3, 4)
+        """,
+        compare=None,
+    )
+    assert event["failure"].startswith("AssertionError: 3 != 4")
+
+
+def test_an_unrelated_assertion_after_a_value_over_its_bound_is_named(probe):
+    (event, _), _ = probe(
+        """
+        def test_it(self):
+            print("avg_kl_div=0.004\\nACC_THRESHOLDS=0.003")
+            self.assertEqual(3, 4)
+        """,
+        compare=None,
+    )
+    assert event["failure"] == "AssertionError: 3 != 4"
+
+
+RETRY = """
+    def test_it(self):
+        for value in (0.004, 0.002):
+            try:
+                print(f"avg_kl_div={value}"); BOUND
+                return self.assertLess(value, 0.003)
+            except AssertionError: pass
+"""
+
+
+def test_of_a_retry_in_the_test_only_the_first_try_counts(probe):
+    (event, _), _ = probe(RETRY.replace("BOUND", "print('ACC_THRESHOLDS=0.003')"), compare=None)
+    assert (event["failure"], [check["value"] for check in event["checks"]]) == (None, [0.004])
+
+
+def test_a_retry_that_cannot_be_told_is_refused(probe):
+    (event, _), _ = probe(RETRY.replace("BOUND", "pass"), compare=None)
+    assert event["failure"].endswith("name the compare function in the rule pack")
+
+
+def test_checks_under_their_bounds_are_readings_in_order(probe):
+    body = "def test_it(self): [print(f'avg_kl_div={v}\\nACC_THRESHOLDS=0.003') for v in (.001, .002)]"
+    (event, _), _ = probe(body, compare=None)
+    assert [(check["label"], check["value"]) for check in event["checks"]] == [(None, 0.001), ("#2", 0.002)]
+
+
+def test_a_compare_function_of_the_test_file_itself_is_wrapped_and_the_file_imported_once(probe):
+    (event, _), output = probe(
+        """
+        global own
+        def own(values): kit.compare(values, B, "m", "own")
+        print("IMPORTED")
+        def test_it(self): own([0.005])
+        """,
+        compare="test_it:own",
+    )
+    assert event["failure"] is None and event["checks"][0]["value"] == 0.005
+    assert output.count("IMPORTED") == 1
+
+
+def test_an_error_of_the_class_tear_down_is_named_after_the_values(probe):
+    events, _ = probe(
+        """
+        @classmethod
+        def tearDownClass(cls): raise OSError("port in use")
+        def test_it(self): compare([0.001], B, 'm', 'hit')
+        """
+    )
+    assert [event["event"] for event in events] == ["repeat", "measured", "fatal"]
+    assert events[-1]["failure"] == "the tear-down failed: OSError: port in use"

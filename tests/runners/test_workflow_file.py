@@ -101,7 +101,8 @@ PINNED = [
     f"git+https://git.example.invalid/acme/kl-triage.git@{'a' * 40}",
     "/opt/wheels/kl_triage-0.1.0-py3-none-any.whl",
     "wheels/kl_triage-0.1.0-py3-none-any.whl",
-    "/opt/kl triage/bin/python3.11",
+    "/opt/kl-triage/bin/python3.11",
+    "/bin/sh",
 ]
 UNPINNED = [
     "",
@@ -112,6 +113,19 @@ UNPINNED = [
     "git+https://git.example.invalid/acme/kl-triage.git@main",
     f"git+http://git.example.invalid/acme/kl-triage@{'a' * 40}",
     "-r/etc/passwd.whl",
+    "kl-triage==0.1.",
+    "kl-triage==0.1.0-none.whl",
+    "kl-triage==1!0",
+    f"git+https://-oProxy/acme/kl-triage@{'a' * 40}",
+    f"git+https://git.example.invalid/../kl-triage@{'a' * 40}",
+    f"git+https://git.example.invalid/acme/kl-triage@{'a' * 39}",
+    "kl-triage @ wheels/kl_triage.whl",
+    "wheels/kl triage.whl",
+    "/opt/kl triage/bin/python3.11",
+    "/usr/bin/env /opt/bin/python3",
+    "/etc/passwd",
+    "/nowhere/python",
+    "/opt/bin/python3\n",
     "python3",
     "/opt/$(id)/python",
     "/opt/${{ inputs.plan }}/python",
@@ -134,7 +148,7 @@ def test_a_package_that_is_not_pinned_is_refused(package):
         kl_rerun_yml(["kl-cpu"], package)
 
 
-@pytest.mark.parametrize("python", ["", "-c", "python3; id", "$(id)", "a\nb"])
+@pytest.mark.parametrize("python", ["", "-c", "python3; id", "$(id)", "a\nb", "python3 -u", "python3\n", "é"])
 def test_an_interpreter_that_is_none_is_refused(python):
     answer = initial_files("reference", ["kl-cpu"], python=python)
     assert isinstance(answer, Refusal) and answer.code == "bad_python"

@@ -136,7 +136,7 @@ def test_a_wheel_is_installed_beside_the_project_and_measures_without_its_depend
 
 def test_an_interpreter_without_kl_triage_is_said(project, job, helpers, tmp_path):
     plan = helpers.plan({"head": project.commit("def test_hit(self): check(0.002)")})
-    record, _ = job(plan, str(tmp_path / "python3"))
+    record, _ = job(plan, str(tmp_path / "bin" / "python3"))
     assert record.ended.wait(30)
     assert record.result is not None and record.result.conclusion == "failure"
     assert "does not give kl-triage: write the file anew" in record.log.decode()

@@ -100,6 +100,7 @@ def base_environment(place: Place) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "CI": "true",
         "GITHUB_ACTIONS": "true",
+        "KL_TRIAGE_PARALLEL": "1",  # jobs run side by side and share no GPU
     }
 
 
