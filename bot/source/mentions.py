@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,13 +60,13 @@ def _attribute_mentions(asked: Asked, attribute: str) -> list[str]:
     own = asked.own
     found = []
     below = {o for o in asked.search.subclasses([own]) if o == own or not o.cls.named(attribute)}
-    for file in asked.search.mentioning({o.cls.name for o in below}, [own.file]):
+    names = {o.cls.name for o in below}
+    for file in asked.search.mentioning(names, [own.file]):
         if attribute.encode() in file.data:
             found += [_at(file, node, own) for node in _asking(asked, file, attribute, below)]
             if file is not own.file:
-                names = {o.cls.name for o in below}
-                late = [n for name in names for n in _late_imports(file, own.file, name)]
-                found += [_at(file, n, own) for n in late if f".{attribute}".encode() in file.data]
+                if f".{attribute}".encode() in file.data:
+                    found += [_at(file, node, own) for node in _late_imports(file, own.file, names)]
                 strings = _in_strings(file, own.file, (attribute, f".{own.cls.name}.{attribute}"))
                 found += [_at(file, node, own) for node in strings]
     return found
@@ -137,12 +137,12 @@ def _uses(tree: SourceTree, file: SourceFile, home: SourceFile, name: str) -> It
         if leads[written]:
             yield whole
     if file is not home:
-        yield from _late_imports(file, home, name)
+        yield from _late_imports(file, home, {name})
         yield from _in_strings(file, home, (name, f".{name}"))
 
 
-def _late_imports(file: SourceFile, home: SourceFile, name: str) -> Iterator[Node]:
-    """Imports in functions, of the name or of its module, in a file that has the name."""
+def _late_imports(file: SourceFile, home: SourceFile, names: Collection[str]) -> Iterator[Node]:
+    """Imports in functions, of one of the names or of their module, in a file that has the name."""
     known = {node.start_byte for node in file.block.imports}
     for node in captured(query("[(import_statement) (import_from_statement)] @found"), file.root):
         if node.start_byte in known:
@@ -150,7 +150,9 @@ def _late_imports(file: SourceFile, home: SourceFile, name: str) -> Iterator[Nod
         imports = Imports([node])
         origins = [o for bound in imports.bound.values() for o in bound]
         stem = home.module
-        of_module = any(o.module.rpartition(".")[2] == stem and o.name in ("", name) for o in origins)
+        of_module = any(
+            o.module.rpartition(".")[2] == stem and (not o.name or o.name in names) for o in origins
+        )
         if of_module or any(o.name == stem for o in origins):
             yield node
 
