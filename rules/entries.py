@@ -61,6 +61,11 @@ Command = Annotated[tuple[Word, ...], Field(min_length=1, max_length=MAX_WORDS),
 TestKind = Literal["auto", "unittest", "pytest", "script"]
 Gate = Annotated[float, Field(ge=0, le=1e-3, allow_inf_nan=False)]
 Minutes = Annotated[float, Field(gt=0, le=1440, allow_inf_nan=False)]
+DayMinutes = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=100)]
+Days = Annotated[int, Field(ge=0, le=90)]
+Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}$")]
+Commanders = Annotated[tuple[Login, ...], Field(max_length=100)]
 
 
 class Strict(BaseModel):

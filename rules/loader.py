@@ -15,7 +15,7 @@ from rules.consistency import Written
 from rules.document import NO_MAPPING, Document, Location, Problem, read_document
 from rules.errors import PackErrors, listed, plain, read_file
 from rules.pack import Pack
-from rules.repository import RepositoryConfig, RepositoryFile
+from rules.repository import Limits, RepositoryConfig, RepositoryFile
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -61,6 +61,7 @@ def repository_pack(text: str | bytes, name: str = ".github/kl-triage.yml") -> R
         runner=written.runner or pack.runners[0],
         runner_is_fixed=written.runner is not None,
         budget_minutes=written.budget_minutes,
+        **{name: getattr(written, name) for name in Limits.model_fields},
     )
 
 

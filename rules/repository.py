@@ -8,7 +8,11 @@ from typing import Any, Final, Literal
 from rules.entries import (
     Attributes,
     Bounds,
+    Commanders,
     Compare,
+    Count,
+    DayMinutes,
+    Days,
     Folder,
     Forms,
     Gate,
@@ -48,7 +52,21 @@ LISTS: Final = tuple(Additions.model_fields)
 """The keys of a pack that hold lists without two equal entries."""
 
 
-class RepositoryFile(Strict):
+class Limits(Strict):
+    """What the bot may spend and how often, and who besides writers may ask it."""
+
+    commanders: Commanders = ()
+    """People without write permission who may command all the same, each after a cooldown."""
+    command_cooldown_minutes: Minutes = 60.0
+    budget_minutes_per_day: DayMinutes = 480.0
+    """Runner minutes that reruns of this repository may be planned for in 24 hours."""
+    open_bumps: Count = 3
+    """Bump pull requests that may be open at a time; 0: none is opened."""
+    known_days: Days = 7
+    """How long a verdict of a site answers the next pull request that hits it; 0: each is measured."""
+
+
+class RepositoryFile(Limits):
     """`.github/kl-triage.yml` as written: a pack to extend, what the bot may do, and what differs."""
 
     extends: Name
@@ -82,7 +100,7 @@ class RepositoryFile(Strict):
         return merged.model_copy(update=added)
 
 
-class RepositoryConfig(Strict):
+class RepositoryConfig(Limits):
     """What holds for one repository. `runner` is one of the pack's labels."""
 
     pack: Pack

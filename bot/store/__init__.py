@@ -2,7 +2,9 @@
 
 from bot.store.database import open_database, sqlite_file
 from bot.store.store import Store
-from bot.store.tables import Bump, BumpOutcome, Decision, Delivery, HarvestedJob, Investigation, Rerun
+from bot.store.tables import Decision, Delivery, Hit, Installed, Investigation, Obeyed, Rerun
+from bot.store.tables_history import HarvestedJob
+from bot.store.tables_ledger import Bump, BumpOutcome
 
 __all__ = [
     "Bump",
@@ -10,7 +12,10 @@ __all__ = [
     "Decision",
     "Delivery",
     "HarvestedJob",
+    "Hit",
+    "Installed",
     "Investigation",
+    "Obeyed",
     "Rerun",
     "Store",
     "open_database",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
-from bot.store.tables import Base
+from bot.store.base import Base
 from bot.verdict.answer import Refusal
 
 OPENING_TRIES: Final = 5

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from sqlalchemy import and_, delete, func, or_, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import Session
 
-from bot.store.tables import HarvestedJob, HarvestedRun, HistoryReading
+from bot.store.room import Room
+from bot.store.tables_history import HarvestedJob, HarvestedRun, HistoryReading
 
 MAX_HISTORY: Final = 300
 STORED: Final = "stored"
@@ -37,11 +38,8 @@ class Harvested:
         return self.jobs.get("stored", 0) + self.jobs.get("nothing", 0)
 
 
-class HistoryStore:
+class HistoryStore(Room):
     """Every write is idempotent by GitHub's own ids, so that two processes may harvest at once."""
-
-    def __init__(self, session: sessionmaker[Session]) -> None:
-        self._session = session
 
     def settled_jobs(self, repo: str, jobs: Collection[int], reader: str) -> set[int]:
         """Those of these jobs that this reader need not ask for again."""

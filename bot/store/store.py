@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
+from bot.store.base import utcnow
 from bot.store.history import HistoryStore
-from bot.store.tables import Bump, BumpOutcome, Decision, Investigation, Rerun, StoredReading, utcnow
+from bot.store.hits import HitStore
+from bot.store.installed import InstalledStore
+from bot.store.ledger import LedgerStore
+from bot.store.tables import Decision, Investigation, Rerun, StoredReading
 
 Json = Mapping[str, Any]
 
 
-class Store(HistoryStore):
+class Store(HistoryStore, HitStore, InstalledStore, LedgerStore):
     """All access to the tables but the webhook's own transaction (bot/triage/intake.py)."""
 
     def __init__(self, engine: Engine) -> None:
@@ -160,46 +163,6 @@ class Store(HistoryStore):
                 .order_by(StoredReading.id)
             )
             return [dict(row.record) for row in session.scalars(mine)]
-
-    def record_bump(self, bump: Bump) -> None:
-        """A bump of the same site to the same value is in the ledger once."""
-        with self._session.begin() as session:
-            same = select(Bump).where(
-                Bump.repo == bump.repo,
-                Bump.site_key == bump.site_key,
-                Bump.new == bump.new,
-                Bump.pull == bump.pull,
-            )
-            if session.scalar(same) is None:
-                session.add(bump)
-
-    def settle_bump(self, repo: str, pull: int, state: str, at: datetime) -> None:
-        """What became of a pull request of ours, as last seen."""
-        with self._session.begin() as session:
-            session.merge(BumpOutcome(repo=repo, pull=pull, state=state, at=at))
-
-    def outcomes(self, repo: str) -> dict[int, BumpOutcome]:
-        """By the number of the pull request."""
-        with self._session() as session:
-            mine = select(BumpOutcome).where(BumpOutcome.repo == repo)
-            return {found.pull: found for found in session.scalars(mine)}
-
-    def ledger(self) -> Sequence[Bump]:
-        """Every bump of every repository, oldest first."""
-        with self._session() as session:
-            return session.scalars(select(Bump).order_by(Bump.proposed_at, Bump.id)).all()
-
-    def bumps(self, repo: str, site_key: str) -> Sequence[Bump]:
-        """The ledger of a site, oldest first."""
-        with self._session() as session:
-            mine = select(Bump).where(Bump.repo == repo, Bump.site_key == site_key).order_by(Bump.proposed_at)
-            return session.scalars(mine).all()
-
-    def bumped_since(self, repo: str, site_key: str, days: int, now: datetime | None = None) -> Bump | None:
-        """The newest bump of the site within the cooling time."""
-        since = (now or utcnow()) - timedelta(days=days)
-        recent = [bump for bump in self.bumps(repo, site_key) if bump.proposed_at >= since]
-        return recent[-1] if recent else None
 
 
 def _add_readings(session: Session, investigation: str, source: str, records: Iterable[Json]) -> None:

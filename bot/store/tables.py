@@ -1,34 +1,14 @@
-"""The tables. Times are UTC. Everything here can be rebuilt from GitHub but the ledger and raw readings."""
+"""The tables of the story. Times are UTC. Everything here can be rebuilt from GitHub but raw readings."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
 
-
-def utcnow() -> datetime:
-    return datetime.now(UTC)
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """SQLite forgets time zones; a time read back is made aware again."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
-        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
-
-
-class Base(DeclarativeBase):
-    type_annotation_map = {datetime: UtcDateTime, dict[str, Any]: JSON, list[str]: JSON}  # noqa: RUF012
+from bot.store.base import Base, utcnow
 
 
 class Delivery(Base):
@@ -39,6 +19,11 @@ class Delivery(Base):
     guid: Mapped[str] = mapped_column(primary_key=True)
     event: Mapped[str]
     outcome: Mapped[str]
+    workflow: Mapped[str | None] = mapped_column(index=True)
+    """The workflow it queued."""
+    state: Mapped[str] = mapped_column(default="accepted")
+    """accepted | failed: its work could not be done, so that a redelivery does it again"""
+    tries: Mapped[int] = mapped_column(default=1)
     received_at: Mapped[datetime] = mapped_column(default=utcnow)
 
 
@@ -109,92 +94,45 @@ class Decision(Base):
     sentence: Mapped[str]
 
 
-class Bump(Base):
-    """The ledger: every bump this bot proposed."""
+class Hit(Base):
+    """A pull request whose CI went red at a site: who is to hear of what is found there."""
 
-    __tablename__ = "ledger"
-    __table_args__ = (UniqueConstraint("repo", "site_key", "new", "pull"),)
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    repo: Mapped[str] = mapped_column(index=True)
-    site_key: Mapped[str] = mapped_column(index=True)
-    investigation: Mapped[str]
-    old: Mapped[float]
-    new: Mapped[float]
-    pull: Mapped[int]
-    evidence: Mapped[str]
-    proposed_at: Mapped[datetime] = mapped_column(default=utcnow)
-    expires_at: Mapped[datetime]
-    """From then on the comment beside the bound asks for another look at it."""
-
-
-class BumpOutcome(Base):
-    """What became of a bump's pull request; looked up on GitHub when the next one is considered."""
-
-    __tablename__ = "bump_outcomes"
+    __tablename__ = "hits"
 
     repo: Mapped[str] = mapped_column(primary_key=True)
+    site_key: Mapped[str] = mapped_column(primary_key=True)
     pull: Mapped[int] = mapped_column(primary_key=True)
+    head_sha: Mapped[str]
+    event: Mapped[dict[str, Any]]
+    """The red job as `bot.github.events.RedJob`, so that it can be looked at again."""
+    facts: Mapped[dict[str, Any]]
+    """test, job_url, values (of the red job, in nats), runner, comment_url"""
+    investigation: Mapped[str | None]
+    """The one whose verdict it gets."""
     state: Mapped[str]
-    """open | merged | closed (a person declined it)"""
-    at: Mapped[datetime]
+    """measured (its own commit is or was) | waiting (for another's verdict) | answered (with another's)"""
+    at: Mapped[datetime] = mapped_column(default=utcnow)
 
 
-class HarvestedRun(Base):
-    """One attempt of a past run; `done` when each of its jobs is settled, so that it is not listed again."""
+class Installed(Base):
+    """A repository that the bot was installed on, as events told; the sweep looks at the active ones."""
 
-    __tablename__ = "past_runs"
+    __tablename__ = "installed"
 
     repo: Mapped[str] = mapped_column(primary_key=True)
-    run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    attempt: Mapped[int] = mapped_column(primary_key=True)
-    state: Mapped[str]
-    """done | open"""
-    reader: Mapped[str]
-    """Digest of the pack and the reader that settled its jobs; for another one it is open."""
+    installation: Mapped[int]
+    active: Mapped[bool] = mapped_column(default=True)
+    swept_at: Mapped[datetime | None]
+    """Up to when lost events were looked for."""
 
 
-class HarvestedJob(Base):
-    """A job of a past run of the default branch. `repo` is in lower case here and below."""
+class Obeyed(Base):
+    """A command that was accepted: the cooldown of people on the allow list is counted from it."""
 
-    __tablename__ = "past_jobs"
-    __table_args__ = (Index("jobs_of_a_run", "repo", "run_id"),)
+    __tablename__ = "obeyed"
 
     repo: Mapped[str] = mapped_column(primary_key=True)
-    job_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    run_id: Mapped[int] = mapped_column(BigInteger)
-    attempt: Mapped[int]
-    name: Mapped[str]
-    labels: Mapped[list[str]]
-    runner: Mapped[str | None]
-    commit: Mapped[str]
-    started_at: Mapped[datetime]
-    completed_at: Mapped[datetime | None]
-    state: Mapped[str]
-    """stored | nothing (no KL reading in the log) | expired | unreadable (asked for again) | skipped (no KL
-    job)"""
-    complete: Mapped[bool] = mapped_column(default=True)
-    """The log was seen to its end."""
-    readings: Mapped[int] = mapped_column(default=0)
-    reader: Mapped[str]
-    """Digest of the pack and the reader that it was last read with; another one asks for it again."""
-
-
-class HistoryReading(Base):
-    """A reading of a past run as its JSON record (arm `history`)."""
-
-    __tablename__ = "past_readings"
-    __table_args__ = (Index("past_of_a_test", "repo", "test", "at"),)
-
-    repo: Mapped[str] = mapped_column(primary_key=True)
-    job_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True)
-    test: Mapped[str]
-    """path::Class.method, the path as it is in the tree."""
-    label: Mapped[str | None]
-    runner_labels: Mapped[str]
-    """All that the job asked for: sorted, in lower case, each between line ends, so that a whole label is
-    found by LIKE."""
-    at: Mapped[datetime]
-    """When its job started: the order of past runs."""
-    record: Mapped[dict[str, Any]]
+    comment_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    author: Mapped[str]
+    writer: Mapped[bool]
+    at: Mapped[datetime] = mapped_column(default=utcnow)

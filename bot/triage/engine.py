@@ -13,7 +13,7 @@ from sqlalchemy.exc import DatabaseError
 
 from bot.github import Installations
 from bot.store import Store, open_database, sqlite_file
-from bot.triage import services, story
+from bot.triage import durable, services, story
 from bot.triage.intake import Intake
 from bot.triage.settings import Settings
 from bot.verdict.answer import Refusal
@@ -84,10 +84,10 @@ class Engine:
         }
         DBOS(config=config)
         DBOS.launch()
-        DBOS.register_queue(story.QUEUE, polling_interval_sec=0.2)
+        DBOS.register_queue(durable.QUEUE, polling_interval_sec=0.2)
         # Its own and narrow: a harvest that waits for the rate limit must not hold up an investigation.
         DBOS.register_queue(
-            story.HARVEST_QUEUE, worker_concurrency=story.HARVESTS_AT_ONCE, polling_interval_sec=1.0
+            durable.HARVEST_QUEUE, worker_concurrency=story.HARVESTS_AT_ONCE, polling_interval_sec=1.0
         )
         self._client = DBOSClient(system_database_engine=self.database, serializer=serializer)
         self.intake = Intake(self.database, self._client)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from bot.store import Store
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 from bot.verdict import Refusal
 
 HISTORY_AGE: Final = timedelta(days=60)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from bot.github import Command, Event, Ignored, RedJob, RerunDone, RunDone, parse
 from bot.store import Delivery, Rerun
-from bot.triage import commands, story
+from bot.triage import commands, durable
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,6 @@ class Intake:
                 )
 
     def _enqueue(self, session: Session, workflow: str, key: str, event: dict[str, Any]) -> None:
-        queue = story.HARVEST_QUEUE if workflow == "harvest" else story.QUEUE
+        queue = durable.HARVEST_QUEUE if workflow == "harvest" else durable.QUEUE
         options: EnqueueOptions = {"workflow_name": workflow, "queue_name": queue, "workflow_id": key}
         self._client.enqueue_in_transaction(session, options, event)

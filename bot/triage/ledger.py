@@ -24,7 +24,7 @@ from bot.report import pull_request
 from bot.source import Site, locate
 from bot.source.history import BoundChange, BoundHistory, Commit, history
 from bot.store import Investigation
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 from bot.triage.restraint import COOLING, COOLING_DAYS, EXPIRES
 from bot.triage.services import Services
 from bot.verdict import Refusal

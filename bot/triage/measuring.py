@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bot.github.actions import Actions
 from bot.store import Investigation, Rerun
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 from bot.triage import ledger
 from bot.triage.ledger import UNREADABLE
 from bot.triage.opening import CONFIG_PATH

@@ -1,33 +1,20 @@
-"""The story, top to bottom. Every `step` is one side effect, idempotent, and its result is kept.
-
-A workflow body must take the same steps when it is resumed after a crash: it decides only from step
-results, never from the clock, the settings or the store.
-"""
+"""The story, top to bottom. Every `step` is one side effect, idempotent, and its result is kept."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
-from dbos import DBOS, PortableWorkflowError, SetWorkflowID, error
+from dbos import DBOS, SetWorkflowID
 
 from bot.triage import answering, harvest_live, measuring, opening, proposing, telling
-from bot.triage.services import Services, services
+from bot.triage.durable import STEP_FAILED, step, when_allowed
 
 log = logging.getLogger(__name__)
 
-QUEUE: Final = "triage"
-HARVEST_QUEUE: Final = "harvest"
 HARVESTS_AT_ONCE: Final = 2
 MAX_ROUNDS: Final = 12
 POLLS_AFTER_CANCEL: Final = 10
-MAX_RATE_LIMIT_WAITS: Final = 24
-# A failed step as it is raised, and as it is read back when a workflow is resumed.
-STEP_FAILED: Final = (error.DBOSMaxStepRetriesExceeded, PortableWorkflowError)
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @DBOS.workflow(name="red_job")
@@ -106,27 +93,15 @@ def harvest(event: dict[str, Any]) -> int:
     """A run of the default branch ended: its KL readings are kept as history. Nobody is told anything."""
     readings = 0
     try:
-        found = _when_allowed(harvest_live.jobs_to_read, event)
+        found = when_allowed(harvest_live.jobs_to_read, event)
         if not found:
             return 0
         for job in found["jobs"]:
-            readings += _when_allowed(harvest_live.read_job, event, found["config"], job)["readings"]
+            readings += when_allowed(harvest_live.read_job, event, found["config"], job)["readings"]
         step(harvest_live.close_run, event, found)
     except (*STEP_FAILED, TimeoutError):  # the next `kl-triage harvest` reads what is left
         log.exception("run %s of %s is not fully harvested", event["run_id"], event["repo"])
     return readings
-
-
-def _when_allowed(
-    function: Callable[Concatenate[Services, P], dict[str, Any]], *args: P.args, **kwargs: P.kwargs
-) -> dict[str, Any]:
-    """A step that may answer how long to wait for the rate limit: slept durably, not retried busily."""
-    for _ in range(MAX_RATE_LIMIT_WAITS):
-        answer = step(function, *args, **kwargs)
-        if "wait_s" not in answer:
-            return answer
-        DBOS.sleep(answer["wait_s"])
-    raise TimeoutError(f"the rate limit was spent {MAX_RATE_LIMIT_WAITS} times in a row")
 
 
 def start(key: str) -> str:
@@ -134,13 +109,3 @@ def start(key: str) -> str:
     with SetWorkflowID(key):
         DBOS.start_workflow(investigate, key)
     return key
-
-
-def step(function: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Runs one side effect and keeps its result; a failing one is tried again for about an hour.
-
-    An hour is how long a primary rate limit of GitHub lasts.
-    """
-    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
-    options: Any = {"name": name, "retries_allowed": True, "max_attempts": 12, "interval_seconds": 2.0}
-    return DBOS.run_step(options, lambda: function(services(), *args, **kwargs))

@@ -13,7 +13,7 @@ import pytest
 from bot.cli.bumps import _ORIGIN
 from bot.cli.git_history import _versions
 from bot.store import Bump, Store, open_database
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 from tests.cli.test_cli import run
 
 FILE = "test/test_a.py"

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.store import Bump, Investigation, Store, open_database
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 
 READING = {"arm": "trigger", "test": "t.py::T.test_a", "status": "ok", "value": 0.0034}
 

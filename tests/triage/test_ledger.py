@@ -11,7 +11,7 @@ from flask import jsonify, request
 from bot.report import pull_request
 from bot.source import locate
 from bot.store import Bump, Store, open_database
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 from bot.triage import ledger
 from bot.triage.casefile import case_file
 from bot.triage.measuring import _bump_refusal, _context, verdict_of, wants_runs

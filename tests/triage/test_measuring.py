@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.store import Bump, Store, open_database
-from bot.store.tables import utcnow
+from bot.store.base import utcnow
 from bot.triage.measuring import _bump_refusal, verdict_of
 from bot.triage.services import Services
 from bot.verdict import VerdictKind
