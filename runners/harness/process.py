@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from runners.harness.marks import MARK, end_marked
 
 GRACE_S: Final = 2.0
 OUTPUT_S: Final = 2.0
+UNTOLD_S: Final = 0.05
 HEAD_BYTES: Final = 2 << 20
 TAIL_BYTES: Final = 2 << 20
 _CHUNK: Final = 1 << 16
@@ -73,10 +76,9 @@ class Process:
     def ended(self, within_s: float) -> int | None:
         """Its exit code (negative: a signal) as soon as it has one; None when the time is up first."""
         reap(self._before, self._popen.pid)
-        try:
-            return self._popen.wait(within_s)
-        except subprocess.TimeoutExpired:
-            return None
+        if self._popen.poll() is None:
+            _wait_for(self._popen.pid, within_s)
+        return self._popen.poll()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -94,6 +96,21 @@ class Process:
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, number)
+
+
+def _wait_for(child: int, within_s: float) -> None:
+    """Until a child of ours, not waited for yet, has ended or the time is up. On Linux the kernel wakes us."""
+    try:
+        handle = os.pidfd_open(child)
+    except (AttributeError, OSError):
+        time.sleep(min(within_s, UNTOLD_S))
+        return
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll(within_s * 1000)
+    finally:
+        os.close(handle)
 
 
 class Watcher:
