@@ -1,7 +1,8 @@
 # make demo    the whole loop on this machine        make demo SCENARIO=regression ARGS=--keep
 # make test    the tests                             make test ARGS="-k webhook"
+# make coverage  the tests again, and which lines and branches of ours they do not reach
 # make lint    format, lint, types, workflow and Dockerfile checks
-# make bench-judge, bench-scan, bench-locate, bench-harness, measure-reference   slow measurements, see CONTRIBUTING.md
+# make bench-judge, bench-scan, bench-locate, bench-harness, bench-webhook, bench-kills, measure-reference   slow measurements, see CONTRIBUTING.md
 # make fuzz-logs SECONDS=60                             also fuzz-zips, fuzz-packs
 
 PYTHON ?= python3
@@ -12,12 +13,15 @@ ARGS ?=
 SECONDS ?= 60
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench-judge bench-scan bench-locate bench-harness fuzz-logs fuzz-zips fuzz-packs measure-reference clean
+.PHONY: demo test coverage lint format bench-judge bench-scan bench-locate bench-harness bench-webhook bench-kills fuzz-logs fuzz-zips fuzz-packs measure-reference clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/kl-triage demo --scenario $(SCENARIO) $(ARGS)
 
 test: $(VENV)/.test
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
+
+coverage: $(VENV)/.test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/.lint
@@ -40,6 +44,12 @@ bench-locate: $(VENV)/.test
 
 bench-harness: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.harness $(ARGS)
+
+bench-webhook: $(VENV)/.test
+	@$(BIN)/python -m tests.bench.webhook $(ARGS)
+
+bench-kills: $(VENV)/.test
+	@KL_TRIAGE_KILLS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/lab tests/hazards $(ARGS)
 
 bench-scan: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.scan $(ARGS)

@@ -13,7 +13,7 @@ import sys
 import click
 
 from bot import __version__
-from bot.cli import harvest, judge, ledger, rerun, selftest, setup, show, source, triage
+from bot.cli import doctor, harvest, judge, ledger, rerun, selftest, setup, show, source, triage
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,6 +25,7 @@ def cli() -> None:
 for command in (
     show.demo,
     show.serve,
+    doctor.doctor,
     harvest.harvest,
     judge.scan,
     judge.decide,
@@ -36,6 +37,7 @@ for command in (
     triage.triage,
     selftest.selftest,
     setup.init,
+    setup.setup,
     setup.rules,
 ):
     cli.add_command(command)

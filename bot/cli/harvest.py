@@ -94,9 +94,9 @@ def _past(
     from bot.github import reads
     from bot.github.connect import token_repository
     from bot.github.patience import patiently
+    from bot.triage.configured import read_config
     from bot.triage.harvest import Source
     from bot.triage.harvest_past import Past, Waiting
-    from bot.triage.opening import read_config
     from bot.verdict.answer import Refusal
 
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}", repository):

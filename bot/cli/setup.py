@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bot.cli.inputs import InputError
 from bot.cli.shared import named_pack
+
+if TYPE_CHECKING:
+    from bot.web.setup import SetupPlan
 
 
 @click.command()
@@ -49,6 +54,66 @@ def init(
         raise InputError(files.sentence)
     _write_all({repo / path: text.encode() for path, text in files.items()})
     click.echo(json.dumps({"written": list(files)}) if as_json else "\n".join(f"wrote {p}" for p in files))
+
+
+@click.command()
+@click.option(
+    "--url", "bot", help="Where GitHub will reach the bot, such as https://bot.example; else the page asks."
+)
+@click.option(
+    "--org", "organisation", help="Organisation that is to own the App.  [default: your own account]"
+)
+@click.option(
+    "--name", help="The App's name, at most 34 characters.  [default: kl-triage, with the organisation]"
+)
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port of the page; 0: any free one.")
+@click.option(
+    "--out",
+    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+    default=Path(),
+    help="Folder for the key and the settings.  [default: this one]",
+)
+def setup(bot: str | None, organisation: str | None, name: str | None, port: int, out: Path) -> None:
+    """Make the bot's GitHub App: serves a page on this machine with one button, and ends by itself.
+
+    Writes the private key and a file of settings, both readable by you alone. KL_TRIAGE_GITHUB_API names a
+    GitHub Enterprise Server.
+    """
+    from bot.web.setup_server import run_setup
+
+    plan = _setup_plan(bot, organisation, name, out)
+    try:
+        refusal = run_setup(plan, port, lambda here: click.echo(f"Open {here} in a browser on this machine."))
+    except KeyboardInterrupt:
+        raise InputError("stopped; nothing was written.") from None
+    if refusal is not None:
+        raise InputError(refusal.sentence)
+    click.echo(f"wrote {plan.files.key}\nwrote {plan.files.env}")
+    click.echo(f"next: install the App, then kl-triage serve --env {plan.files.env}")
+
+
+def _setup_plan(bot: str | None, organisation: str | None, name: str | None, out: Path) -> SetupPlan:
+    """Raises InputError for what GitHub would refuse, and where a file is in the way."""
+    from bot.github.app import MAX_NAME, is_login
+    from bot.triage.settings import api_address
+    from bot.verdict.answer import Refusal
+    from bot.web.setup import SetupPlan, bot_address
+    from bot.web.setup_files import SetupFiles
+
+    api = api_address(os.environ)
+    address = None if bot is None else bot_address(bot)
+    for refused in (api, address):
+        if isinstance(refused, Refusal):
+            raise InputError(refused.sentence)
+    if organisation is not None and not is_login(organisation):
+        raise InputError(f"'{organisation}' is not the name of an organisation.")
+    called = name or (f"kl-triage-{organisation}"[:MAX_NAME] if organisation else "kl-triage")
+    if not 0 < len(called.strip()) <= MAX_NAME:
+        raise InputError(f"--name takes 1 to {MAX_NAME} characters.")
+    files = SetupFiles(out.resolve())
+    if taken := files.taken():
+        raise InputError(f"{taken} is there already; move it away, or choose another folder with --out.")
+    return SetupPlan(str(api), organisation, called, None if address is None else str(address), files)
 
 
 def _write_all(files: dict[Path, bytes]) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +28,19 @@ def say(text: str) -> None:
 
     utf_8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
     click.echo(text if utf_8 else ascii_text(text), nl=False)
+
+
+def environment(env_file: Path | None) -> Mapping[str, str]:
+    """The environment over the file's settings. Raises InputError for a file that cannot be read."""
+    from bot.triage.env_file import read_env_file
+    from bot.verdict.answer import Refusal
+
+    if env_file is None:
+        return os.environ
+    read = read_env_file(env_file)
+    if isinstance(read, Refusal):
+        raise InputError(read.sentence)
+    return {**read, **os.environ}
 
 
 def named_pack(name: str) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from bot.cli.inputs import InputError
+from bot.cli.shared import environment
 
 
 @click.command()
@@ -30,14 +32,17 @@ def demo(scenario: str, keep: bool, port: int, as_json: bool) -> NoReturn:
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(1, 65_535), default=8080, show_default=True)
+@click.option(
+    "--env", "env_file", type=click.Path(path_type=Path), help="File of settings, as setup writes it."
+)
 @click.option("--overview", is_flag=True, help="Serve a page of investigations at /; it has no login.")
-def serve(host: str, port: int, overview: bool) -> NoReturn:
+def serve(host: str, port: int, env_file: Path | None, overview: bool) -> NoReturn:
     """Run the bot: webhook and workers. Settings come from KL_TRIAGE_* in the environment."""
     from bot.triage.settings import from_environment
     from bot.verdict.answer import Refusal
     from bot.web.server import run_server
 
-    settings = from_environment(os.environ)
+    settings = from_environment(environment(env_file))
     if isinstance(settings, Refusal):
         raise InputError(settings.sentence)
     refusal = run_server(settings, host=host, port=port, overview=overview)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
 from github import GithubException, UnknownObjectException
 from github.Repository import Repository
+from github.Workflow import Workflow
 from github.WorkflowRun import WorkflowRun
 
 from bot.github.blobs import BlobStream, fetched, job_log
 from bot.github.events import RERUN_TITLE
+from bot.github.patience import limited_until
 from runners.fleets.artifact import MAX_ZIP_BYTES
-from runners.fleets.github_actions import DispatchRefused, RunState
+from runners.fleets.github_actions import DispatchLater, DispatchRefused, RunState
 
 RUNS_LOOKED_AT: Final = 200
+RUN_DETAILS: Final = "return_run_details"
 
 
 class Actions:
@@ -25,12 +29,15 @@ class Actions:
         self._repo = repo
 
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> int | None:
-        """One POST. Older servers answer 204 without the run's id; then None."""
+        """One POST that may start a run. Older servers do not tell the run's id; then None.
+
+        Raises DispatchLater for a spent rate limit.
+        """
         try:
-            started = self._repo.get_workflow(workflow).create_dispatch(
-                ref, dict(inputs), throw=True, return_run_details=True
-            )
+            started = _started(self._repo.get_workflow(workflow), ref, dict(inputs))
         except GithubException as error:
+            if limited_until(error, datetime.now(UTC)) is not None:
+                raise DispatchLater from error
             if error.status == 404:
                 raise DispatchRefused(
                     f"{workflow} is not on the branch {ref}; `kl-triage init` writes it."
@@ -81,6 +88,16 @@ class Actions:
 
     def cancel(self, run_id: int) -> None:
         self._repo.get_workflow_run(run_id).cancel()
+
+
+def _started(workflow: Workflow, ref: str, inputs: dict[str, str]) -> object:
+    """A server that does not know `return_run_details` refuses and starts nothing: then without."""
+    try:
+        return workflow.create_dispatch(ref, inputs, throw=True, return_run_details=True)
+    except GithubException as error:
+        if error.status not in (400, 422) or RUN_DETAILS not in str(error.data):
+            raise
+    return workflow.create_dispatch(ref, inputs, throw=True)
 
 
 def _state(run: WorkflowRun) -> RunState:

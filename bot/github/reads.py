@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
@@ -12,10 +13,12 @@ from github import GithubException, UnknownObjectException
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
+from bot.github.patience import limited_until
+
 MAX_FILE_BYTES: Final = 5 * 2**20
 MAX_PAGES_ITEMS: Final = 300
 MAX_RED_JOBS: Final = 30
-WRITERS: Final = frozenset({"admin", "write"})
+WRITERS: Final = frozenset({"admin", "maintain", "write"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,13 @@ def branch_head(repo: Repository, branch: str) -> str | None:
         return None
 
 
-def open_pull(repo: Repository, head_sha: str) -> Pull | None:
-    """The one open pull request whose head is this commit; None when there is none or several."""
-    commit = repo.get_commit(head_sha)
-    found = [
-        p for p in islice(commit.get_pulls(), MAX_PAGES_ITEMS) if p.state == "open" and p.head.sha == head_sha
-    ]
-    return _pull(found[0]) if len(found) == 1 else None
+def open_pulls(repo: Repository, head_sha: str, run_id: int) -> tuple[Pull, ...]:
+    """The open pull requests whose head is this commit, which a run of CI measured, by number.
+
+    GitHub lists none for a commit of a fork: those are found by the repository and branch of the run.
+    """
+    found = _of_commit(repo, head_sha) or _of_run(repo, head_sha, run_id)
+    return tuple(sorted(map(_pull, found), key=lambda pull: pull.number))
 
 
 def pull(repo: Repository, number: int) -> Pull | None:
@@ -103,11 +106,52 @@ def red_jobs(repo: Repository, head_sha: str) -> tuple[tuple[int, int], ...]:
 
 
 def may_write(repo: Repository, login: str) -> bool:
-    """Fail closed: anything but a clear `write` or `admin` from the collaborator endpoint is a no."""
+    """By the role that the collaborator endpoint tells; fail closed: any other answer, or none, is a no.
+
+    Raises on a spent rate limit alone, so that the step that asks waits.
+    """
     try:
         return repo.get_collaborator_permission(login) in WRITERS
-    except (GithubException, requests.RequestException):
+    except GithubException as error:
+        if limited_until(error, datetime.now(UTC)) is not None:
+            raise
         return False
+    except (requests.RequestException, KeyError, TypeError):
+        return False
+
+
+def is_ancestor(repo: Repository, branch: str, sha: str) -> bool:
+    """Whether the branch contains the commit; False also where GitHub knows no such commit."""
+    try:
+        return repo.compare(branch, sha).status in ("behind", "identical")
+    except GithubException as error:
+        if error.status in (404, 422):
+            return False
+        raise
+
+
+def _of_commit(repo: Repository, head_sha: str) -> list[PullRequest]:
+    listed = islice(repo.get_commit(head_sha).get_pulls(), MAX_PAGES_ITEMS)
+    return [found for found in listed if found.state == "open" and found.head.sha == head_sha]
+
+
+def _of_run(repo: Repository, head_sha: str, run_id: int) -> list[PullRequest]:
+    try:
+        run = repo.get_workflow_run(run_id)
+        source, branch = run.head_repository, run.head_branch
+    except UnknownObjectException:
+        return []
+    if source is None or not branch:  # GitHub gives null where a fork was deleted
+        return []
+    head = f"{source.full_name.partition('/')[0]}:{branch}"
+    listed = islice(repo.get_pulls(state="open", head=head), MAX_PAGES_ITEMS)
+    # A filter that GitHub does not understand is ignored, and then every pull request is listed.
+    wanted = (head_sha, branch, source.full_name)
+    return [
+        found
+        for found in listed
+        if found.head.repo and (found.head.sha, found.head.ref, found.head.repo.full_name) == wanted
+    ]
 
 
 def _pull(found: PullRequest) -> Pull:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
-from github import GithubException, RateLimitExceededException
+from github import GithubException
 from github.CheckRun import CheckRun
 from github.GithubObject import NotSet
 from github.InputGitTreeElement import InputGitTreeElement
 from github.IssueComment import IssueComment
-from github.PullRequest import PullRequest
 from github.Repository import Repository
 
+from bot.github.patience import limited_until
 from bot.github.reads import branch_head, file_at
 
 MAX_COMMENTS_READ: Final = 3000
@@ -29,14 +30,6 @@ class Written:
     id: int
     url: str
     changed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedPull:
-    number: int
-    url: str
-    state: str
-    merged: bool
 
 
 def upsert_comment(repo: Repository, number: int, *, marker: str, author: str, body: str) -> Written:
@@ -67,12 +60,17 @@ def upsert_check(
     summary: str,
     text: str | None = None,
     conclusion: str | None = None,
+    button: dict[str, str] | None = None,
 ) -> Written:
-    """One check run per investigation; in progress while `conclusion` is None."""
+    """One check run per investigation; in progress while `conclusion` is None.
+
+    `button`: label, identifier and description of the one thing a reader may ask for.
+    """
     output: dict[str, str | list[dict[str, str | int]]] = {"title": title, "summary": summary}
     if text is not None:
         output["text"] = text
     status = "in_progress" if conclusion is None else "completed"
+    actions = [] if button is None else [button]
     found = _own_check(repo, head_sha, name, external_id)
     if found is None:
         found = repo.create_check_run(
@@ -83,10 +81,15 @@ def upsert_check(
             status=status,
             conclusion=conclusion or NotSet,
             output=output,
+            actions=actions,
         )
     else:
         found.edit(
-            details_url=details_url or NotSet, status=status, conclusion=conclusion or NotSet, output=output
+            details_url=details_url or NotSet,
+            status=status,
+            conclusion=conclusion or NotSet,
+            output=output,
+            actions=actions,
         )
     return Written(found.id, found.html_url or "", True)
 
@@ -126,58 +129,9 @@ def _commit_files(repo: Repository, branch: str, folder: str, files: Mapping[str
     return commit.sha
 
 
-def ensure_branch(repo: Repository, branch: str, sha: str) -> None:
-    """Creates the branch at `sha`; one that is there already is left as it is."""
-    if branch_head(repo, branch) is None:
-        repo.create_git_ref(f"refs/heads/{branch}", sha)
-
-
-def commit_file(repo: Repository, branch: str, path: str, *, old: bytes, new: bytes, message: str) -> bool:
-    """Replaces `old` by `new` on the branch. False: the file there is neither, somebody else edited it.
-
-    The contents API refuses a stale blob, which makes it an optimistic lock for free.
-    """
-    on_branch = file_at(repo, path, branch)
-    if on_branch == new:
-        return True
-    if on_branch != old:
-        return False
-    entry = repo.get_contents(path, ref=branch)
-    if isinstance(entry, list):
-        return False
-    repo.update_file(path, message, new, entry.sha, branch=branch)
-    return file_at(repo, path, branch) == new
-
-
-def pull_of_branch(repo: Repository, branch: str) -> ProposedPull | None:
-    """The newest pull request from this branch of the repository itself, open or not."""
-    found = _pull_of_branch(repo, branch)
-    return None if found is None else _proposed(found)
-
-
-def ensure_draft_pull(
-    repo: Repository, branch: str, base: str, *, title: str, body: str, label: str
-) -> ProposedPull:
-    """The labelled draft of a branch; one that exists is returned, and a closed one left as it is."""
-    found = _pull_of_branch(repo, branch)
-    if found is None:
-        found = repo.create_pull(
-            base, branch, title=title, body=body, draft=True, maintainer_can_modify=False
-        )
-    if found.state == "open" and label not in {existing.name for existing in found.labels}:
-        found.add_to_labels(label)
-    return _proposed(found)
-
-
-def _pull_of_branch(repo: Repository, branch: str) -> PullRequest | None:
-    owner = repo.full_name.split("/")[0]
-    pulls = islice(repo.get_pulls(state="all", head=f"{owner}:{branch}"), 10)
-    return next((found for found in pulls if found.head.ref == branch), None)
-
-
 def is_final(error: GithubException) -> bool:
     """GitHub said no and will say so again: not a rate limit, not an outage, not a lost race."""
-    return error.status in (403, 404, 422) and not isinstance(error, RateLimitExceededException)
+    return error.status in (403, 404, 410, 422) and limited_until(error, datetime.now(UTC)) is None
 
 
 def _own_comment(repo: Repository, number: int, marker: str, author: str) -> IssueComment | None:
@@ -196,7 +150,3 @@ def _own_check(repo: Repository, head_sha: str, name: str, external_id: str) -> 
 
 def _blob(repo: Repository, text: str) -> str:
     return repo.create_git_blob(base64.b64encode(text.encode()).decode(), "base64").sha
-
-
-def _proposed(found: PullRequest) -> ProposedPull:
-    return ProposedPull(found.number, found.html_url, found.state, bool(found.merged_at))

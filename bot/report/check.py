@@ -17,6 +17,18 @@ _TITLE_LIMIT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """GitHub shows at most 20 characters of a label and 40 of a description, and refuses longer ones."""
+
+    label: str
+    identifier: str
+    description: str
+
+
+AGAIN: Final = Button("Rerun KL", "rerun-kl", "Measure head beside base again")
+
+
+@dataclass(frozen=True, slots=True)
 class CheckOutput:
     """`conclusion` None: still in progress. Summary and text are Markdown within GitHub's limit."""
 
@@ -24,6 +36,11 @@ class CheckOutput:
     summary: str
     text: str | None = None
     conclusion: str | None = None
+
+    @property
+    def button(self) -> Button | None:
+        """Nothing is to be asked for again before it has ended."""
+        return None if self.conclusion is None else AGAIN
 
 
 def in_progress(case: Case, done: int, planned: int) -> CheckOutput:

@@ -209,7 +209,11 @@ def _decline(case: Case) -> str:
     again = ""
     if case.declined_for_days is not None:
         again = f"; the bot will not open it again for {case.declined_for_days} days"
-    return f"Close this pull request to decline{again}. It is a draft, it is never merged by the bot."
+    return (
+        f"Close this pull request to decline{again}. It is a draft, it is never merged by the bot."
+        " While nobody else commits to its branch, the bot makes it anew when the default branch changes the"
+        " file, and closes it when the bound is gone or moved."
+    )
 
 
 def _provenance(case: Case, verdict: Verdict, readings: Sequence[Reading], room: int) -> str:

@@ -1,28 +1,120 @@
-"""The one reply to a command."""
+"""What a command is answered with: one reply a comment, one paragraph a command. Markdown."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-NOT_PERMITTED: Final = "Reruns cost GPU time: `/rerun-kl` is for people with write permission here."
-NOT_OPEN: Final = "Nothing was started: this pull request is not open."
-UNKNOWN_ARGUMENT: Final = (
-    "Nothing was started: the one argument `/rerun-kl` takes is the full SHA of the head commit."
-    " Write the command alone for the red KL test of this pull request."
+from bot.report.facts import PullLink
+from bot.report.markdown import LIMIT, capped, code, link, prose, short
+
+REFUSED_MARKER: Final = "<!-- kl-triage:reply refused -->"
+NOT_PERMITTED: Final = (
+    "Reruns cost GPU time: `/rerun-kl` is for people with write permission here, which GitHub did not confirm"
+    " for you."
 )
-HEAD_MOVED: Final = "Nothing was started: the SHA is not the head commit of this pull request any more."
+_NOT_STARTED: Final = "nothing was started"
+NOT_OPEN: Final = f"{_NOT_STARTED}: this pull request is not open."
+OWN_BRANCH: Final = f"{_NOT_STARTED}: this pull request is the bot's own, and triaging it could loop."
+HEAD_MOVED: Final = f"{_NOT_STARTED}: the SHA is not the head commit of this pull request any more."
 FORK_NEEDS_SHA: Final = (
-    "Nothing was started: the code is from a fork. Look at it, then write `/rerun-kl` with the full SHA of"
-    " the head commit behind it, so that exactly what you looked at runs on the GPU machines."
+    f"{_NOT_STARTED}: the code is from a fork. Look at it, then write `/rerun-kl` with the full SHA of the"
+    " head commit behind it, so that exactly what you looked at runs on the GPU machines."
 )
+ONLY_WRITERS_CHOOSE: Final = (
+    f"{_NOT_STARTED}: numbers, commits and runners are for people with write permission here; without it,"
+    " `/rerun-kl` stands alone or with a `Class.method`."
+)
+ONLY_WRITERS_BIND: Final = (
+    f"{_NOT_STARTED}: the code is from a fork, and only people with write permission here can let it run."
+)
+ONLY_WRITERS_STOP: Final = "nothing was stopped: that is for people with write permission here."
+UNREADABLE: Final = "GitHub could not be reached long enough to do this; please ask again later."
+STILL_STOPPING: Final = (
+    f"{_NOT_STARTED}: what was stopped has not ended yet; please ask again in some minutes."
+)
+NOTHING_RED: Final = f"{_NOT_STARTED}: no red KL test was found on the head commit."
+NOTHING_TO_STOP: Final = "nothing of this pull request is being measured."
+_SHOWN: Final = 10
 
 
-def outcome(started: int) -> str:
-    """`started` investigations were opened."""
-    if started == 0:
-        return (
-            "Nothing to rerun: no red KL test was found on the head commit, or it is being measured."
-            " The comment of a running investigation is updated in place."
+def reply_marker(comment_id: int) -> str:
+    return f"<!-- kl-triage:reply comment={comment_id} -->"
+
+
+def reply(marker: str, outcomes: Sequence[tuple[str, str]], left_out: int) -> str:
+    """(command as written, Markdown of what became of it), in order; `left_out` further ones were not run."""
+    blocks = [f"{code(command, 120)}: {outcome}".replace(": \n", ":\n", 1) for command, outcome in outcomes]
+    if left_out:
+        blocks.append(
+            f"Only the first {len(outcomes)} commands of a comment are run; {left_out} more were not."
         )
-    tests = "1 KL test is" if started == 1 else f"{started} KL tests are"
-    return f"{tests} being measured again, head beside base; the result goes into the comment of the test."
+    return capped("\n\n".join([marker, *blocks]), LIMIT)
+
+
+def refused() -> str:
+    return f"{REFUSED_MARKER}\n{NOT_PERMITTED}"
+
+
+def measuring_again(tests: Sequence[str]) -> str:
+    """Investigations were opened for these tests."""
+    where = "comment of each test" if len(tests) > 1 else "comment of the test"
+    be = "are" if len(tests) > 1 else "is"
+    return f"{_listed(tests)} {be} being measured again, head beside base; the result goes into the {where}."
+
+
+def measured_already(found: Sequence[tuple[str, str, str | None]]) -> str:
+    """(test, commit, address of its comment) of what is being measured for this pull request now."""
+    parts = []
+    for test, commit, url in found[:_SHOWN]:
+        at = f"at {short(commit)}"
+        parts.append(f"{code(test)} {link(at, url) if url else at}")
+    return (
+        f"being measured for this pull request already: {', '.join(parts)}."
+        " To begin anew, write `/rerun-kl stop` and then ask again."
+    )
+
+
+def waiting(found: Sequence[tuple[str, PullLink]]) -> str:
+    """(test, the pull request it is being measured for now)."""
+    parts = [f"{code(test)} for {link(f'#{pull.number}', pull.url)}" for test, pull in found[:_SHOWN]]
+    return f"being measured now: {', '.join(parts)}; what is found there decides whether this commit is next."
+
+
+def not_red(test: str, red: Sequence[str], nearest: str | None) -> str:
+    """A test was named that is not red on the head commit."""
+    if not red:
+        return NOTHING_RED
+    meant = f" Did you mean {code(nearest)}?" if nearest else ""
+    return f"{_NOT_STARTED}: {code(test)} is not red on the head commit; red there: {_listed(red)}.{meant}"
+
+
+def not_opened(red: Sequence[str]) -> str:
+    """Red tests for which no investigation could be opened."""
+    return f"{_NOT_STARTED}: {_listed(red)} went red, but was not found in this repository's source."
+
+
+def no_such_base(base: str, branch: str) -> str:
+    return (
+        f"{_NOT_STARTED}: {short(base)} is no commit of {code(branch, 100)}, and only what was merged there"
+        " is run as base."
+    )
+
+
+def no_such_runner(label: str, runners: Sequence[str]) -> str:
+    return f"{_NOT_STARTED}: {code(label, 100)} is no runner of these tests; there are {_listed(runners)}."
+
+
+def cooling(free_at: str) -> str:
+    return (
+        f"{_NOT_STARTED}: you asked for a rerun a short while ago; you may ask again at {prose(free_at, 40)}."
+    )
+
+
+def stopped(tests: Sequence[str]) -> str:
+    return f"stopping {_listed(tests)}; what was measured so far goes into the comment, without a verdict."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(code(name) for name in names[:_SHOWN]) + more

@@ -1,6 +1,7 @@
 """What the bot remembers: deliveries, investigations, reruns, readings, history, decisions, the ledger."""
 
-from bot.store.database import open_database, sqlite_file
+from bot.store.database import open_database, outdated, sqlite_file, workflow_engine
+from bot.store.installed import see_installed
 from bot.store.store import Store
 from bot.store.tables import Decision, Delivery, Hit, Installed, Investigation, Obeyed, Rerun
 from bot.store.tables_history import HarvestedJob
@@ -19,5 +20,8 @@ __all__ = [
     "Rerun",
     "Store",
     "open_database",
+    "outdated",
+    "see_installed",
     "sqlite_file",
+    "workflow_engine",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, Select, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -17,6 +17,7 @@ from bot.store.ledger import LedgerStore
 from bot.store.tables import Decision, Investigation, Rerun, StoredReading
 
 Json = Mapping[str, Any]
+MAX_NEWEST: Final = 200
 
 
 class Store(HistoryStore, HitStore, InstalledStore, LedgerStore):
@@ -74,6 +75,21 @@ class Store(HistoryStore, HitStore, InstalledStore, LedgerStore):
             newest = select(Investigation).order_by(Investigation.created_at.desc()).limit(limit)
             return session.scalars(newest).all()
 
+    def investigations_of(self, repo: str, pull: int) -> Sequence[Investigation]:
+        """The newest of a pull request, newest first."""
+        mine = select(Investigation).where(Investigation.repo == repo, Investigation.pull == pull)
+        return self._newest(mine)
+
+    def investigations_at(self, repo: str, head_sha: str) -> Sequence[Investigation]:
+        """The newest of a commit, newest first."""
+        mine = select(Investigation).where(Investigation.repo == repo, Investigation.head_sha == head_sha)
+        return self._newest(mine)
+
+    def _newest(self, mine: Select[Investigation]) -> Sequence[Investigation]:
+        with self._session() as session:
+            newest = mine.order_by(Investigation.created_at.desc(), Investigation.id).limit(MAX_NEWEST)
+            return session.scalars(newest).all()
+
     def open_ones(self) -> Sequence[Investigation]:
         with self._session() as session:
             return session.scalars(select(Investigation).where(Investigation.state == "open")).all()
@@ -113,8 +129,17 @@ class Store(HistoryStore, HitStore, InstalledStore, LedgerStore):
     def remember(self, key: str, **facts: Any) -> None:
         """Adds to the facts of an investigation."""
         with self._session.begin() as session:
-            found = session.get_one(Investigation, key)
+            found = _locked(session, key)
             found.facts = {**found.facts, **facts}
+
+    def remember_once(self, key: str, **facts: Any) -> bool:
+        """Adds facts of an open investigation that has none of these names yet; False: it stays as it is."""
+        with self._session.begin() as session:
+            found = _locked(session, key)
+            if found.state != "open" or found.facts.keys() & facts.keys():
+                return False
+            found.facts = {**found.facts, **facts}
+            return True
 
     def finish(self, key: str, verdict: Json | None) -> None:
         with self._session.begin() as session:
@@ -163,6 +188,13 @@ class Store(HistoryStore, HitStore, InstalledStore, LedgerStore):
                 .order_by(StoredReading.id)
             )
             return [dict(row.record) for row in session.scalars(mine)]
+
+
+def _locked(session: Session, key: str) -> Investigation:
+    """The row, kept from other writers until the transaction ends: two that add facts at once both count."""
+    row = Investigation.id == key
+    session.execute(update(Investigation).where(row).values(state=Investigation.state))
+    return session.get_one(Investigation, key)
 
 
 def _add_readings(session: Session, investigation: str, source: str, records: Iterable[Json]) -> None:

@@ -122,6 +122,8 @@ class Installed(Base):
     repo: Mapped[str] = mapped_column(primary_key=True)
     installation: Mapped[int]
     active: Mapped[bool] = mapped_column(default=True)
+    changed_at: Mapped[datetime | None]
+    """When GitHub changed it last: events come in any order, and the newest holds."""
     swept_at: Mapped[datetime | None]
     """Up to when lost events were looked for."""
 

@@ -41,5 +41,5 @@ class BumpOutcome(Base):
     repo: Mapped[str] = mapped_column(primary_key=True)
     pull: Mapped[int] = mapped_column(primary_key=True)
     state: Mapped[str]
-    """open | merged | closed (a person declined it)"""
+    """open | merged | closed (a person declined it) | given_up (by the bot: the bound went elsewhere)"""
     at: Mapped[datetime]

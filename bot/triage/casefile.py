@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from bot import __version__
+from bot.report import line
 from bot.report.facts import BoundMove, Case, EvidenceLinks, Ledger, PullLink, RedTest, Touched
 from bot.source import Site
-from bot.store import Investigation
+from bot.store import Investigation, Rerun
+from bot.triage.barring import bound_of
 from bot.triage.ledger import expires
-from bot.triage.measuring import bound_of, config_of, planned
+from bot.triage.measuring import config_of, planned
 from bot.triage.restraint import COOLING_DAYS
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading
@@ -23,7 +25,7 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
     measured = [reading for reading in readings if reading.arm in (Arm.HEAD, Arm.BASE)]
     evidence, proposal = facts.get("evidence"), facts.get("proposal")
     return Case(
-        key=f"{investigation.site_key}@{config.runner}",
+        key=investigation.site_key,
         repo=investigation.repo,
         test=investigation.test,
         head_sha=investigation.head_sha,
@@ -50,12 +52,23 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
         evidence=EvidenceLinks(**evidence) if evidence else None,
         proposal_pull=PullLink(**proposal) if proposal else None,
         also_red=tuple(RedTest(test) for test in facts["also_red"]),
-        not_measured=tuple(f"Rerun {n}: {r.trouble}" for n, r in enumerate(reruns, 1) if r.trouble),
+        not_measured=(*_troubles(reruns), *_red_again(investigation)),
         no_pull_because=facts.get("proposal_refusal"),
         declined_for_days=COOLING_DAYS,
         ledger=_ledger(investigation),
         expires=f"{expires(investigation):%Y-%m-%d}",
     )
+
+
+def _troubles(reruns: Iterable[Rerun]) -> Iterator[str]:
+    return (f"Rerun {number}: {rerun.trouble}" for number, rerun in enumerate(reruns, 1) if rerun.trouble)
+
+
+def _red_again(investigation: Investigation) -> Iterator[str]:
+    """A newer commit of the same pull request, which this verdict answers too."""
+    again = investigation.facts.get("red_again")
+    if again:
+        yield line.red_again(again["commit"], map(float, again["values"]), bound_of(investigation))
 
 
 def _site(investigation: Investigation) -> Site | None:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import fcntl
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
-from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
+from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, ScheduleInput
 from sqlalchemy import Engine as Database
 from sqlalchemy.exc import DatabaseError
 
-from bot.github import Installations
-from bot.store import Store, open_database, sqlite_file
-from bot.triage import durable, services, story
+from bot.github.connect import connect
+from bot.store import Store, open_database, outdated, sqlite_file, workflow_engine
+from bot.triage import (  # the workflows of each are registered by its import
+    durable,
+    obeying,  # noqa: F401
+    services,
+    story,
+    sweeping,
+    upkeep,  # noqa: F401
+)
+from bot.triage.health import Health
 from bot.triage.intake import Intake
 from bot.triage.settings import Settings
 from bot.verdict.answer import Refusal
@@ -21,7 +30,9 @@ from bot.verdict.answer import Refusal
 log = logging.getLogger(__name__)
 
 # Pinned: a version taken from the code's hash would leave running work pending for ever after a deploy.
-APPLICATION_VERSION = "story-1"
+APPLICATION_VERSION: Final = "story-2"
+INTAKE_BUSY_S: Final = 5.0
+"""GitHub waits ten seconds for an answer; a delivery that waits longer for the database is sent again."""
 
 
 class Engine:
@@ -33,6 +44,7 @@ class Engine:
         self.database: Database
         self.store: Store
         self.intake: Intake
+        self.health: Health
 
     def start(self) -> Refusal | None:
         """Opens the database and resumes what was running; a refusal when another process holds it."""
@@ -49,17 +61,14 @@ class Engine:
                 f"Another kl-triage works on {file.name} as '{self._settings.executor_id}'; "
                 "stop it, or set KL_TRIAGE_EXECUTOR_ID and KL_TRIAGE_DATABASE_URL for a second one.",
             )
-        try:
-            self.database = open_database(
-                self._settings.database_url
-            )  # WAL is set before DBOS opens the file
-        except DatabaseError:
-            return Refusal("bad_database", f"{file} cannot be opened as an SQLite database.")
-        self.store = Store(self.database)
-        installations = Installations(
-            self._settings.app, seconds_between_writes=self._settings.seconds_between_writes or None
+        refusal = self._open(file)
+        if refusal is not None:
+            return refusal
+        connection = connect(
+            self._settings.credentials,
+            seconds_between_writes=self._settings.seconds_between_writes or None,
         )
-        services.install(services.Services(self._settings, self.store, installations))
+        services.install(services.Services(self._settings, self.store, connection))
         self._launch()
         return None
 
@@ -67,7 +76,20 @@ class Engine:
         """Running workflows stay pending and go on at the next start."""
         DBOS.destroy()
         self._client.destroy()
+        self._workflow_database.dispose()
+        self._intake_database.dispose()
         self.database.dispose()
+
+    def _open(self, file: Path) -> Refusal | None:
+        """Before DBOS opens the file, since it is this that sets WAL."""
+        try:
+            self.database = open_database(self._settings.database_url)
+            self._intake_database = open_database(self._settings.database_url, busy_s=INTAKE_BUSY_S)
+            self._workflow_database = workflow_engine(self._settings.database_url)
+        except DatabaseError:
+            return Refusal("bad_database", f"{file} cannot be opened as an SQLite database.")
+        self.store = Store(self.database)
+        return outdated(self.database)
 
     def _launch(self) -> None:
         serializer = (
@@ -76,6 +98,7 @@ class Engine:
         config: DBOSConfig = {
             "name": "kl-triage",
             "system_database_url": self._settings.database_url,
+            "system_database_engine": self._workflow_database,
             "executor_id": self._settings.executor_id,
             "application_version": APPLICATION_VERSION,
             "serializer": serializer,
@@ -84,25 +107,35 @@ class Engine:
         }
         DBOS(config=config)
         DBOS.launch()
-        DBOS.register_queue(durable.QUEUE, polling_interval_sec=0.2)
+        DBOS.register_queue(durable.QUEUE, worker_concurrency=durable.AT_ONCE, polling_interval_sec=0.2)
         # Its own and narrow: a harvest that waits for the rate limit must not hold up an investigation.
         DBOS.register_queue(
             durable.HARVEST_QUEUE, worker_concurrency=story.HARVESTS_AT_ONCE, polling_interval_sec=1.0
         )
         self._client = DBOSClient(system_database_engine=self.database, serializer=serializer)
-        self.intake = Intake(self.database, self._client)
-        self._free_stuck_sites()
+        self.intake = Intake(self._intake_database, self._client)
+        self.health = Health(self._intake_database, self._settings.sweep_s, datetime.now(UTC))
+        for key in sweeping.free_stuck_sites(services.services()):
+            story.start(key)
+        self._schedule_sweeps()
 
-    def _free_stuck_sites(self) -> None:
-        """An open investigation whose workflow failed would block its site for ever; one without begins."""
-        for investigation in self.store.open_ones():
-            status = DBOS.get_workflow_status(investigation.id)
-            if status is None:
-                story.start(investigation.id)
-            elif status.status in ("ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"):
-                log.error("investigation %s was stuck; its site is free again", investigation.id)
-                self.store.note(investigation.repo, investigation.id, "stuck", "It could not be finished.")
-                self.store.finish(investigation.id, None)
+    def _schedule_sweeps(self) -> None:
+        DBOS.register_queue(durable.SWEEP_QUEUE, worker_concurrency=1, polling_interval_sec=1.0)
+        interval = sweeping.cron(self._settings.sweep_s)
+        if interval is None:
+            DBOS.delete_schedule("sweep")
+            return
+        schedule: ScheduleInput = {
+            "schedule_name": "sweep",
+            "workflow_fn": sweeping.sweep,
+            "schedule": interval,
+            "context": None,
+            "queue_name": durable.SWEEP_QUEUE,
+        }
+        DBOS.apply_schedules([schedule])
+        # What was lost while the bot was down is looked for at once.
+        started = datetime.now(UTC).isoformat()
+        DBOS.enqueue_workflow_with_options(durable.options_of("sweep", f"sweep:{started}"), started, None)
 
     def _take_lock(self, database: Path) -> bool:
         """Two processes with one executor id would run every step twice (measured)."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any, Final
 
 from github import UnknownObjectException
 from github.Repository import Repository
 
 from bot.github import reads
-from bot.github.patience import RateLimited, patiently
+from bot.github.patience import patiently
 from bot.github.runs import PastJob
 from bot.triage import harvest
-from bot.triage.opening import CONFIG_PATH, read_config
+from bot.triage.configured import CONFIG_PATH, read_config
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import PackErrors, repository_pack
@@ -27,34 +26,26 @@ LOG_PAUSES_S: Final = (5.0, 10.0, 20.0)
 
 
 def jobs_to_read(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
-    """{"config": the settings in force, "jobs", "running"}; {"wait_s"} when the rate limit is spent; {} where
-    the bot is not set up or switched off, or GitHub does not show the run: `kl-triage harvest` asks again."""
-
-    def read() -> dict[str, Any]:
-        repo = _repository(svc, event)
-        branch = patiently(repo, lambda: reads.facts(repo), reserve=RESERVE).default_branch
-        settings = patiently(repo, lambda: read_config(repo, branch), reserve=RESERVE)
-        if isinstance(settings, Refusal) or settings[0].mode == "off":
-            return {}
-        source = _source(svc, event, settings[1])
-        try:
-            jobs, running = harvest.jobs_to_read(source, event["run_id"], event["attempt"])
-        except UnknownObjectException:
-            log.warning("GitHub does not show the jobs of run %d of %s", event["run_id"], event["repo"])
-            return {}
-        return {"config": settings[1], "jobs": [job.as_dict() for job in jobs], "running": running}
-
-    return _or_wait(read)
+    """{"config": the settings in force, "jobs", "running"}; {} where the bot is not set up or switched off,
+    or GitHub does not show the run: `kl-triage harvest` asks again. Raises RateLimited."""
+    repo = _repository(svc, event)
+    branch = patiently(repo, lambda: reads.facts(repo), reserve=RESERVE).default_branch
+    settings = patiently(repo, lambda: read_config(repo, branch), reserve=RESERVE)
+    if isinstance(settings, Refusal) or settings[0].mode == "off":
+        return {}
+    source = _source(svc, event, settings[1])
+    try:
+        jobs, running = harvest.jobs_to_read(source, event["run_id"], event["attempt"])
+    except UnknownObjectException:
+        log.warning("GitHub does not show the jobs of run %d of %s", event["run_id"], event["repo"])
+        return {}
+    return {"config": settings[1], "jobs": [job.as_dict() for job in jobs], "running": running}
 
 
-def read_job(svc: Services, event: Mapping[str, Any], config: str, job: Mapping[str, Any]) -> dict[str, Any]:
-    """{"readings": how many were stored}, or {"wait_s"}."""
-
-    def read() -> dict[str, Any]:
-        source = _source(svc, event, config)
-        return {"readings": harvest.read_job(source, PastJob.from_dict(job), LOG_PAUSES_S).readings}
-
-    return _or_wait(read)
+def read_job(svc: Services, event: Mapping[str, Any], config: str, job: Mapping[str, Any]) -> int:
+    """How many readings were stored. Raises RateLimited."""
+    source = _source(svc, event, config)
+    return harvest.read_job(source, PastJob.from_dict(job), LOG_PAUSES_S).readings
 
 
 def close_run(svc: Services, event: Mapping[str, Any], found: Mapping[str, Any]) -> None:
@@ -72,12 +63,3 @@ def _source(svc: Services, event: Mapping[str, Any], config: str) -> harvest.Sou
     if isinstance(settings, PackErrors):
         raise RuntimeError(f"the settings of {event['repo']} no longer parse")
     return harvest.Source(_repository(svc, event), event["repo"], settings.pack, svc.store, RESERVE)
-
-
-def _or_wait(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """A spent rate limit is an answer, not a failure: the workflow sleeps durably and asks again."""
-    try:
-        return read()
-    except RateLimited as limited:
-        log.info("harvest: %s", limited)
-        return {"wait_s": max((limited.until - datetime.now(UTC)).total_seconds(), 1.0)}

@@ -18,13 +18,14 @@ from github import GithubException
 from github.Repository import Repository
 
 from bot.github import history as past
-from bot.github import reads
+from bot.github import pulls, reads
 from bot.github.patience import limited_until
 from bot.report import pull_request
 from bot.source import Site, locate
 from bot.source.history import BoundChange, BoundHistory, Commit, history
 from bot.store import Investigation
 from bot.store.base import utcnow
+from bot.triage import own_bumps
 from bot.triage.restraint import COOLING, COOLING_DAYS, EXPIRES
 from bot.triage.services import Services
 from bot.verdict import Refusal
@@ -158,7 +159,8 @@ def _objection(
         return Refusal("too_many_bumps", sentence)
     for bump in bumps:
         svc.store.settle_bump(investigation.repo, bump.number, bump.state, bump.at)
-    declined = next((bump for bump in bumps if bump.state == "closed"), None)
+    outcomes = svc.store.outcomes(investigation.repo)
+    declined = next((bump for bump in bumps if outcomes[bump.number].state == "closed"), None)
     if declined is not None:
         return Refusal(
             "declined",
@@ -166,13 +168,19 @@ def _objection(
             f"({declined.url}), so none is proposed before {_day(declined.at + COOLING)}.",
         )
     still_open = next((bump for bump in bumps if bump.state == "open"), None)
-    if still_open is not None:
+    if still_open is not None and not _may_be_replaced(svc, repo, investigation, still_open.number):
         return Refusal(
             "bump_is_open",
             f"A bump of this bound is open in #{still_open.number} since {_day(still_open.at)} "
             f"({still_open.url}); merge or close that first.",
         )
     return None
+
+
+def _may_be_replaced(svc: Services, repo: Repository, investigation: Investigation, number: int) -> bool:
+    """An open bump that is as the bot left it takes another value."""
+    bump, pull = svc.store.bump_of_pull(investigation.repo, number), pulls.state_of(repo, number)
+    return bump is not None and pull is not None and own_bumps.is_untouched(svc, bump, pull)
 
 
 def _first_unknown(moves: BoundHistory) -> Refusal:

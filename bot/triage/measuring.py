@@ -6,20 +6,20 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
+from github import GithubException
+
+from bot.github import writes
 from bot.github.actions import Actions
 from bot.store import Investigation, Rerun
 from bot.store.base import utcnow
-from bot.triage import ledger
-from bot.triage.ledger import UNREADABLE
-from bot.triage.opening import CONFIG_PATH
-from bot.triage.plans import plan_of, policy_of
-from bot.triage.restraint import COOLING_DAYS, other_bound
+from bot.triage import barring, budget, halting, ledger
+from bot.triage.configured import CONFIG_PATH
+from bot.triage.plans import as_asked, plan_of, policy_of
 from bot.triage.services import Services
 from bot.verdict import (
     ArmPlan,
-    Context,
     Evidence,
     Numbers,
     Reading,
@@ -50,75 +50,32 @@ def config_of(investigation: Investigation) -> RepositoryConfig:
 
 
 def verdict_of(svc: Services, investigation: Investigation) -> tuple[Verdict, list[Reading]]:
-    """Judges all readings there are; pure apart from reading the store, so every step may ask."""
+    """Judges all readings there are; pure apart from reading the store, so every step may ask. An
+    investigation that was halted has its reason for a verdict, beside the numbers so far."""
     readings = [Reading.from_record(record) for record in svc.store.records(investigation.id)]
+    verdict = _judged(svc, investigation, readings)
+    stopped = halting.halted(investigation.facts)
+    if stopped is not None:
+        return Verdict(VerdictKind.REFUSED, stopped.code, stopped.sentence, verdict.numbers), readings
+    return verdict, readings
+
+
+def _judged(svc: Services, investigation: Investigation, readings: Sequence[Reading]) -> Verdict:
     try:
         evidence = Evidence.from_records(
-            readings, threshold=bound_of(investigation), context=_context(svc, investigation, readings)
+            readings,
+            threshold=barring.bound_of(investigation),
+            context=barring.context(svc, investigation, readings),
         )
     except ValueError as error:  # readings that do not fit together: no retry would mend them
         sentence = f"The readings of the red job and of the reruns do not fit together ({error})."
-        return Verdict(VerdictKind.REFUSED, "readings_do_not_fit", sentence, Numbers()), readings
+        return Verdict(VerdictKind.REFUSED, "readings_do_not_fit", sentence, Numbers())
     config = config_of(investigation)
     verdict = decide(evidence, policy_of(config.pack, config.budget_minutes))
     document = None if verdict.next is None else _document(investigation, config, verdict.next.arms, "r")
     if isinstance(document, Refusal):
-        return Verdict(VerdictKind.REFUSED, document.code, document.sentence, verdict.numbers), readings
-    return verdict, readings
-
-
-def bound_of(investigation: Investigation) -> float | None:
-    """The source at the failing commit is the truth; a log can state a stale bound."""
-    site = investigation.facts["site"]
-    value = site["value"] if site else investigation.facts["threshold"]
-    return None if value is None else float(value)
-
-
-def _context(svc: Services, investigation: Investigation, readings: Sequence[Reading]) -> Context:
-    site = investigation.facts["site"]
-    bumps = svc.store.bumps(investigation.repo, investigation.site_key)
-    # The file's history knows moves by people too, the table bumps from before a history that was cut.
-    firsts = [ledger.first_bound(investigation.facts), bumps[0].old if bumps else None]
-    return Context(
-        siblings=tuple(float(s["value"]) for s in site["siblings"]) if site else (),
-        first_bound=min((first for first in firsts if first), default=None),
-        bump_refusal=other_bound(readings, bound_of(investigation)) or _bump_refusal(svc, investigation),
-    )
-
-
-def _bump_refusal(svc: Services, investigation: Investigation) -> Refusal | None:
-    """Why no bound may move because of this investigation, whatever the readings say."""
-    facts = investigation.facts
-    if facts["bump_refusal"]:
-        return Refusal(**facts["bump_refusal"])
-    if facts["also_red"]:
-        others = ", ".join(test.rpartition(".")[2] for test in facts["also_red"])
-        return Refusal(
-            "other_red_tests", f"The same bound was exceeded in {others} too, which was not measured."
-        )
-    earlier = [found.verdict for found in svc.store.earlier(investigation.id) if found.verdict]
-    if not all(map(_may_be_asked_again, earlier)):
-        kind = earlier[-1]["kind"]
-        sentence = f"This commit was judged before ({kind}); asking again does not make it noise."
-        return Refusal("asked_again", sentence)
-    return ledger.refusal(facts) or _proposed_lately(svc, investigation)
-
-
-def _proposed_lately(svc: Services, investigation: Investigation) -> Refusal | None:
-    """What the bot's own table knows, also before GitHub was asked."""
-    recent = svc.store.bumped_since(
-        investigation.repo, investigation.site_key, COOLING_DAYS, investigation.created_at
-    )
-    if recent is None or recent.investigation == investigation.id:
-        return None
-    where = f"{investigation.facts['server_url']}/{investigation.repo}/pull/{recent.pull}"
-    told = f"A bump of this bound was proposed in #{recent.pull} on {recent.proposed_at:%Y-%m-%d} ({where})"
-    return Refusal("cooling", f"{told}, within {COOLING_DAYS} days.")
-
-
-def _may_be_asked_again(verdict: Mapping[str, Any]) -> bool:
-    """Lost runs and an unread history said nothing about the code."""
-    return verdict["kind"] in (VerdictKind.NOISE, VerdictKind.INFRA) or verdict.get("reason") == UNREADABLE
+        return Verdict(VerdictKind.REFUSED, document.code, document.sentence, verdict.numbers)
+    return verdict
 
 
 def wants_runs(svc: Services, key: str) -> bool:
@@ -138,11 +95,18 @@ def plan(svc: Services, key: str, number: int) -> str:
     verdict, _ = verdict_of(svc, investigation)
     wanted = verdict.next.arms if verdict.next is not None else {}
     config = config_of(investigation)
+    if number == 0:
+        asked = investigation.facts.get("asked") or {}
+        policy = policy_of(config.pack, config.budget_minutes)
+        wanted = as_asked(wanted, runs=asked.get("runs"), launches=asked.get("launches"), policy=policy)
     request = f"{key}-r{number}"
     document = _document(investigation, config, wanted, request)
     if isinstance(document, Refusal):  # wants_runs said no to it already
         raise RuntimeError(document.sentence)
-    svc.store.plan_rerun(request, key, {"json": document.to_json(), "runner": config.runner})
+    minutes = budget.estimate(document, config.pack)
+    svc.store.plan_rerun(
+        request, key, {"json": document.to_json(), "runner": config.runner, "minutes": minutes}
+    )
     return request
 
 
@@ -151,14 +115,36 @@ def dispatch(svc: Services, request: str) -> bool:
     rerun = _rerun(svc, request)
     if rerun.run_id is not None or rerun.state == REFUSED:
         return rerun.run_id is not None
+    held = _held(svc, rerun)
+    if held is not None:
+        halting.halt(svc, rerun.investigation, held)
+        if rerun.state != PLANNED:
+            return True  # it may be out: whoever waits for it cancels it once it is seen
+        _refuse(svc, rerun, held)
+        return False
     # Written before the write: a step that runs again knows that the dispatch may be out already.
     svc.store.update_rerun(request, state=SENDING)
     ticket = _fleet(svc, rerun).dispatch(_plan(rerun), maybe_sent=rerun.state != PLANNED)
     if isinstance(ticket, Refusal):
-        svc.store.update_rerun(request, state=REFUSED, trouble=ticket.sentence)
+        _refuse(svc, rerun, ticket)
         return False
     svc.store.update_rerun(request, state=State.QUEUED, run_id=_run_id(ticket), url=ticket.url)
     return True
+
+
+def _held(svc: Services, rerun: Rerun) -> Refusal | None:
+    """Why the rerun is not sent, as GitHub and the day's budget are right before it would be."""
+    investigation = svc.store.investigation(rerun.investigation)
+    config = halting.allowed(svc, investigation)
+    if isinstance(config, Refusal):
+        return config
+    return budget.of_today(svc, investigation.repo, rerun, config.budget_minutes_per_day)
+
+
+def _refuse(svc: Services, rerun: Rerun, why: Refusal) -> None:
+    """What never ran costs nothing."""
+    plan = {**rerun.plan, "minutes": 0.0}
+    svc.store.update_rerun(rerun.request, state=REFUSED, trouble=why.sentence, plan=plan)
 
 
 def progress(svc: Services, request: str) -> str:
@@ -183,7 +169,18 @@ def cancel_open_reruns(svc: Services, key: str) -> None:
     """When an investigation is given up, nothing of it goes on costing GPU time."""
     for rerun in svc.store.reruns(key):
         if rerun.state in (SENDING, State.QUEUED, State.RUNNING):
-            _fleet(svc, rerun).cancel(_ticket(rerun))
+            cancel(svc, rerun.request)
+
+
+def cancel(svc: Services, request: str) -> None:
+    """Ends a rerun that is out; one that has ended, or that GitHub does not let us end, is left."""
+    rerun = _rerun(svc, request)
+    try:
+        _fleet(svc, rerun).cancel(_ticket(rerun))
+    except GithubException as error:
+        if not writes.is_final(error):
+            raise
+        log.warning("%s could not be cancelled", request, exc_info=True)
 
 
 def planned(rerun: Rerun) -> int:
@@ -194,7 +191,7 @@ def planned(rerun: Rerun) -> int:
 def give_up(svc: Services, request: str, state: str) -> None:
     """A deadline passed: end the run ourselves and say which runner it waited for."""
     rerun = _rerun(svc, request)
-    _fleet(svc, rerun).cancel(_ticket(rerun))
+    cancel(svc, request)
     label = rerun.plan["runner"]
     trouble = (
         f"no runner with the label '{label}' took the job in time"
@@ -217,7 +214,11 @@ def collect(svc: Services, request: str) -> int:
     svc.store.add_readings(
         rerun.investigation, request, (replace(reading, source=source).as_record() for reading in readings)
     )
-    svc.store.update_rerun(request, state=str(State.FINISHED), trouble=trouble)
+    plan = rerun.plan
+    if rerun.state != REFUSED:
+        pack = config_of(svc.store.investigation(rerun.investigation)).pack
+        plan = {**plan, "minutes": budget.taken(_plan(rerun), readings, pack)}
+    svc.store.update_rerun(request, state=str(State.FINISHED), trouble=trouble, plan=plan)
     return len(readings)
 
 

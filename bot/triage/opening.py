@@ -1,95 +1,190 @@
-"""Opening steps: what went red, whose it is, where its bound lives; ends in investigations or a decision."""
+"""Opening steps: what a red job shows is placed site by site; ends in investigations, hits or a decision."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from github.Repository import Repository
-
 from bot.github import reads
-from bot.github.blobs import job_log
 from bot.github.runs import job_labels
-from bot.logs import Failure, ScanResult, scan
-from bot.source import Site, locate
-from bot.source.registrations import registrations
-from bot.store import Investigation
+from bot.source import Site
+from bot.store import Hit, Investigation
+from bot.triage import redjob
 from bot.triage.history import Check, comparable
-from bot.triage.paths import tree_path
+from bot.triage.placing import place
+from bot.triage.redjob import RedRun
 from bot.triage.restraint import unfit_path
 from bot.triage.services import Services
+from bot.triage.sites import RedSite, sites_of
 from bot.verdict import Refusal
-from rules import Pack, PackErrors, RepositoryConfig, repository_pack
+from bot.verdict.reading import number_to_json
 
 log = logging.getLogger(__name__)
 
-CONFIG_PATH: Final = ".github/kl-triage.yml"
 CHECK_NAME: Final = "kl-triage"
-OWN_BRANCHES: Final = "kl-triage/"
-LOG_PAUSES_S: Final = (5.0, 5.0, 0.0)
-# Without these there is nothing that could be measured; every other refusal only bars a bump.
-UNMEASURABLE: Final = frozenset({"file_not_found", "does_not_parse", "class_not_found"})
 
 
 @dataclass(frozen=True, slots=True)
-class RedRun:
-    """A red job with all that was read about it."""
+class Order:
+    """What a command asked for: keys only, runs, launches, base, runner. `suffix` tells its investigation
+    apart; a job that went red by itself has neither."""
 
-    event: Mapping[str, Any]
-    repo: Repository
-    facts: reads.RepositoryFacts
-    config: RepositoryConfig
-    config_text: str
-    pull: reads.Pull
-    scanned: ScanResult
+    suffix: str
+    asked: Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class RedSite:
-    """The failures of one site: the first is measured, the others are named."""
+def open_investigations(
+    svc: Services, event: Mapping[str, Any], suffix: str, asked: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Places each site over its bound; returns the ids of the investigations to start.
 
-    key: str
-    test: str
-    """path::Class.method, the path as it is in the tree."""
-    failure: Failure
-    site: Site | Refusal
-    runner: str
-    """The label that reruns ask for."""
-    also_red: list[str] = field(default_factory=list)
-
-
-def open_investigations(svc: Services, event: Mapping[str, Any], suffix: str) -> list[str]:
-    """One investigation per site over its bound; returns their ids. `suffix` tells a command's apart."""
-    run = _read(svc, event, commanded=bool(suffix))
+    `asked`: {} or keys only (the Class.method), runs and launches (per arm), base (SHA), runner (label).
+    """
+    run = redjob.read(svc, event)
     if isinstance(run, Refusal):
-        _note(svc, event, run)
+        note(svc, event, run)
         return []
-    reds = _sites(svc, run)
+    order = Order(suffix, asked or {})
+    reds, refusals = sites_of(run, order.asked.get("only"))
+    for refusal in refusals:
+        note(svc, event, refusal)
     names = _check_names(svc.store.checks_of(event["repo"], event["head_sha"]), [red.key for red in reds])
-    built = [(red, _investigation(run, red, suffix, names[red.key])) for red in reds]
-    opened = []
-    for red, investigation in built:
-        if svc.store.open_investigation(investigation, _trigger(run, red), _history(svc, run, red)):
-            opened.append(investigation.id)
-        else:
-            svc.store.also_red(event["repo"], red.key, event["head_sha"], red.test)
-            sentence = (
-                f"{red.key} is under investigation, or was judged on this commit; /rerun-kl asks again."
-            )
-            _note(svc, event, Refusal("already_investigated", sentence))
-    return opened
+    return [key for red in reds if (key := _placed(svc, run, red, order, names[red.key]))]
+
+
+def reopen(svc: Services, hit: Hit) -> str | Refusal | None:
+    """Opens the investigation of a pull request that waited in vain: its red job is read again."""
+    run = redjob.read(svc, hit.event)
+    if isinstance(run, Refusal):
+        return run
+    order = Order(hit.facts["suffix"], hit.facts["asked"])
+    reds, _ = sites_of(run, order.asked.get("only"))
+    red = next((red for red in reds if red.key == hit.site_key), None)
+    if red is None:
+        return Refusal("site_gone", "The red job does not show this bound crossed when it is read again.")
+    names = _check_names(svc.store.checks_of(hit.repo, hit.head_sha), [red.key])
+    return _open(svc, run, red, order, names[red.key], _unfit(run, red))
 
 
 def note_failure(svc: Services, event: Mapping[str, Any]) -> None:
     """After GitHub or its log store failed for an hour."""
-    _note(
+    note(
         svc,
         event,
         Refusal("unreadable", "The red job could not be read; /rerun-kl on the pull request asks again."),
+    )
+
+
+def note(svc: Services, event: Mapping[str, Any], refusal: Refusal) -> None:
+    """One line in the log of decisions."""
+    subject = f"job {event['job_id']}"
+    log.info("%s %s: %s: %s", event["repo"], subject, refusal.code, refusal.sentence)
+    svc.store.note(event["repo"], subject, refusal.code, refusal.sentence)
+
+
+def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") -> str:
+    """Natural key of the work on one site for one commit."""
+    digest = hashlib.sha256("\n".join((repo.lower(), site_key, head_sha, suffix)).encode()).hexdigest()
+    return f"kl-{digest[:20]}"
+
+
+def own_id(hit: Hit) -> str:
+    """Of the investigation that would measure this pull request's commit."""
+    return investigation_id(hit.repo, hit.site_key, hit.head_sha, hit.facts["suffix"])
+
+
+def _placed(svc: Services, run: RedRun, red: RedSite, order: Order, check_name: str) -> str:
+    """The id of the investigation to start, '' where there is none."""
+    unfit = _unfit(run, red)
+    hit = _hit(run, red, order, unfit)
+    placed = place(
+        svc,
+        hit,
+        own_id(hit),
+        run.config.known_days,
+        lambda: _open(svc, run, red, order, check_name, unfit),
+    )
+    if not isinstance(placed, Refusal):
+        return placed
+    if placed.code == "already_investigated":
+        svc.store.also_red(run.event["repo"], red.key, run.event["head_sha"], red.test)
+    note(svc, run.event, replace(placed, sentence=f"{red.key}: {placed.sentence}"))
+    return ""
+
+
+def _hit(run: RedRun, red: RedSite, order: Order, unfit: Refusal | None) -> Hit:
+    event, failure = run.event, red.failure
+    values = [
+        reading.value
+        for reading in run.scanned.readings
+        if (reading.test, reading.label) == (failure.test, failure.label) and reading.value is not None
+    ]
+    return Hit(
+        repo=event["repo"],
+        site_key=red.key,
+        pull=run.pull.number,
+        head_sha=event["head_sha"],
+        event=dict(event),
+        facts={
+            "test": red.test,
+            "label": failure.label,
+            "job_url": run.job_url,
+            "values": list(map(number_to_json, values)),
+            "runner": order.asked.get("runner") or red.runner,
+            "bound": red.bound,
+            "bound_name": red.site.attribute if isinstance(red.site, Site) else "the bound",
+            "base_ref": run.pull.base_ref,
+            "also_red": red.also_red,
+            "unfit": unfit is not None,
+            "fork": run.is_fork,
+            "suffix": order.suffix,
+            "asked": dict(order.asked),
+        },
+    )
+
+
+def _open(
+    svc: Services, run: RedRun, red: RedSite, order: Order, check_name: str, unfit: Refusal | None
+) -> str | None:
+    """None: another investigation of the site is open, or was opened by another job of the commit."""
+    built = _investigation(run, red, order, check_name, unfit)
+    history = _history(svc, run, red, built.facts["runner"])
+    return built.id if svc.store.open_investigation(built, _trigger(run, red), history) else None
+
+
+def _investigation(
+    run: RedRun, red: RedSite, order: Order, check_name: str, unfit: Refusal | None
+) -> Investigation:
+    event, facts, asked = run.event, run.facts, order.asked
+    barred = _not_to_be_edited(red.site) or unfit
+    base = asked.get("base") or reads.merge_base(run.repo, run.pull.base_ref, event["head_sha"])
+    return Investigation(
+        id=investigation_id(event["repo"], red.key, event["head_sha"], order.suffix),
+        repo=event["repo"],
+        installation=event["installation"],
+        pull=run.pull.number,
+        test=red.test,
+        site_key=red.key,
+        head_sha=event["head_sha"],
+        base_sha=base,
+        job_url=run.job_url,
+        facts={
+            "config": run.config_text,
+            "site": asdict(red.site) if isinstance(red.site, Site) else None,
+            "bump_refusal": None if barred is None else asdict(barred),
+            "threshold": red.failure.threshold,
+            "label": red.failure.label,
+            "also_red": red.also_red,
+            "check_name": check_name,
+            "runner": asked.get("runner") or red.runner,
+            "base_ref": run.pull.base_ref,
+            "default_branch": facts.default_branch,
+            "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
+            "asked": {name: asked[name] for name in ("runs", "launches", "base", "runner") if name in asked},
+        },
     )
 
 
@@ -102,142 +197,6 @@ def _check_names(known: Mapping[str, str], keys: Sequence[str]) -> dict[str, str
                 CHECK_NAME if CHECK_NAME not in names.values() else f"{CHECK_NAME}: {key.rpartition('::')[2]}"
             )
     return names
-
-
-def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") -> str:
-    """Natural key of the work on one site for one commit."""
-    digest = hashlib.sha256("\n".join((repo.lower(), site_key, head_sha, suffix)).encode()).hexdigest()
-    return f"kl-{digest[:20]}"
-
-
-def read_config(repo: Repository, default_branch: str) -> tuple[RepositoryConfig, str] | Refusal:
-    """The repository's own settings and their text; without them the bot does nothing."""
-    data = reads.file_at(repo, CONFIG_PATH, default_branch)
-    if data is None:
-        return Refusal("not_set_up", f"The default branch has no {CONFIG_PATH}; `kl-triage init` writes one.")
-    config = repository_pack(data, CONFIG_PATH)
-    if isinstance(config, PackErrors):
-        return Refusal("bad_config", f"{CONFIG_PATH} has errors: {'; '.join(config.errors)}"[:500])
-    return config, data.decode()
-
-
-def _read(svc: Services, event: Mapping[str, Any], *, commanded: bool) -> RedRun | Refusal:
-    repo = svc.installations.repository(event["installation"], event["repo"])
-    facts = reads.facts(repo)
-    found = read_config(repo, facts.default_branch)
-    if isinstance(found, Refusal):
-        return found
-    config, text = found
-    if config.mode == "off":
-        return Refusal("mode", f"The mode in {CONFIG_PATH} is 'off'.")
-    scanned = _scanned(repo, event["job_id"], config.pack)
-    if scanned is None:
-        return Refusal("log_gone", "GitHub does not have the log of this job.")
-    if not any(_counts(failure) for failure in scanned.failures):
-        return Refusal("no_kl_failure", "The log of this job shows no KL value over its bound.")
-    if config.mode == "observe":
-        return Refusal("mode", f"A KL test went red; with mode 'observe' in {CONFIG_PATH} nothing is rerun.")
-    pull = reads.open_pull(repo, event["head_sha"])
-    if pull is None:
-        return Refusal(
-            "no_pull_request", "The commit is not the head of exactly one open pull request; not covered yet."
-        )
-    refusal = _not_ours_to_run(pull, event["repo"], commanded=commanded)
-    return refusal or RedRun(event, repo, facts, config, text, pull, scanned)
-
-
-def _not_ours_to_run(pull: reads.Pull, repo: str, *, commanded: bool) -> Refusal | None:
-    if pull.head_repo.lower() != repo.lower():
-        if commanded:
-            return None  # a writer named the commit they looked at
-        return Refusal(
-            "fork", "The pull request is from a fork: its code runs only when a writer names its SHA."
-        )
-    if pull.head_ref.startswith(OWN_BRANCHES):
-        return Refusal("own_branch", "The pull request is the bot's own; triaging it could loop.")
-    return None
-
-
-def _scanned(repo: Repository, job_id: int, pack: Pack) -> ScanResult | None:
-    """Logs can lag a little behind the end of their job."""
-    for pause in LOG_PAUSES_S:
-        with job_log(repo, job_id) as stream:
-            if stream is not None:
-                return scan(stream, pack.scan_forms)
-        time.sleep(pause)
-    return None
-
-
-def _counts(failure: Failure) -> bool:
-    return failure.kind == "bound" and not failure.recovered and failure.test is not None
-
-
-def _sites(svc: Services, run: RedRun) -> list[RedSite]:
-    sites: dict[str, RedSite] = {}
-    for failure in filter(_counts, run.scanned.failures):
-        test, site = _locate(run, failure.test or "")
-        if isinstance(site, Refusal) and site.code in UNMEASURABLE:
-            _note(svc, run.event, Refusal(site.code, f"{test[:200]}: {site.sentence}"))
-            continue
-        key = site.key if isinstance(site, Site) else test.rpartition(".")[0]
-        if key in sites:
-            sites[key].also_red.append(test)
-        else:
-            sites[key] = RedSite(key, test, failure, site, _runner(run, test))
-    return list(sites.values())
-
-
-def _locate(run: RedRun, printed: str) -> tuple[str, Site | Refusal]:
-    """At the failing commit: the source there is the truth about the bound."""
-    path, _, name = printed.partition("::")
-    pack = run.config.pack
-    inside = tree_path(path, pack)
-    if inside is None or "." not in name:
-        sentence = "The log does not say which KL test of this repository went red."
-        return printed, Refusal("file_not_found", sentence)
-
-    def read(wanted: str) -> bytes | None:
-        return reads.file_at(run.repo, wanted, run.event["head_sha"])
-
-    method = name.partition("[")[0]  # pytest's parameters stand in brackets
-    return f"{inside}::{name}", locate(inside, method, read, pack.attributes, pack.exact_gate)
-
-
-def _runner(run: RedRun, test: str) -> str:
-    config = run.config
-    calls = {rule.call for rule in config.pack.registrations}
-    if config.runner_is_fixed or not calls:
-        return config.runner
-    data = reads.file_at(run.repo, test.partition("::")[0], run.event["head_sha"])
-    return config.runner_for(registrations(data or b"", calls))
-
-
-def _investigation(run: RedRun, red: RedSite, suffix: str, check_name: str) -> Investigation:
-    event, facts = run.event, run.facts
-    barred = _not_to_be_edited(red.site) or _unfit(run, red)
-    return Investigation(
-        id=investigation_id(event["repo"], red.key, event["head_sha"], suffix),
-        repo=event["repo"],
-        installation=event["installation"],
-        pull=run.pull.number,
-        test=red.test,
-        site_key=red.key,
-        head_sha=event["head_sha"],
-        base_sha=reads.merge_base(run.repo, run.pull.base_ref, event["head_sha"]),
-        job_url=f"{facts.html_url}/actions/runs/{event['run_id']}/job/{event['job_id']}",
-        facts={
-            "config": run.config_text,
-            "site": asdict(red.site) if isinstance(red.site, Site) else None,
-            "bump_refusal": None if barred is None else asdict(barred),
-            "threshold": red.failure.threshold,
-            "also_red": red.also_red,
-            "check_name": check_name,
-            "runner": red.runner,
-            "base_ref": run.pull.base_ref,
-            "default_branch": facts.default_branch,
-            "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
-        },
-    )
 
 
 def _not_to_be_edited(site: Site | Refusal) -> Refusal | None:
@@ -270,11 +229,11 @@ def _trigger(run: RedRun, red: RedSite) -> list[dict[str, object]]:
     ]
 
 
-def _history(svc: Services, run: RedRun, red: RedSite) -> list[dict[str, Any]]:
+def _history(svc: Services, run: RedRun, red: RedSite, runner: str) -> list[dict[str, Any]]:
     """What past runs of the default branch measured of this check, on machines like the red job's."""
     if red.failure.threshold is None and isinstance(red.site, Refusal):
         return []  # the bound would be one that history states, not the code
-    event, check = run.event, Check(run.event["repo"], red.test, red.failure.label, red.runner)
+    event, check = run.event, Check(run.event["repo"], red.test, red.failure.label, runner)
     gpus = {reading.gpu for reading in run.scanned.readings}
     found = comparable(
         svc.store,
@@ -283,13 +242,6 @@ def _history(svc: Services, run: RedRun, red: RedSite) -> list[dict[str, Any]]:
         gpus.pop() if len(gpus) == 1 else None,
     )
     if isinstance(found, Refusal):
-        _note(svc, event, found)
+        note(svc, event, found)
         return []
     return found
-
-
-def _note(svc: Services, event: Mapping[str, Any], refusal: Refusal) -> None:
-    """One line in the log of decisions."""
-    subject = f"job {event['job_id']}"
-    log.info("%s %s: %s: %s", event["repo"], subject, refusal.code, refusal.sentence)
-    svc.store.note(event["repo"], subject, refusal.code, refusal.sentence)

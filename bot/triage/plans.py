@@ -51,6 +51,27 @@ def plan_of(
         return Refusal("bad_plan", f"This test cannot be measured by the rules of '{pack.name}' ({error}).")
 
 
+def as_asked(
+    wanted: Mapping[str, ArmPlan], *, runs: int | None, launches: int | None, policy: Policy
+) -> Mapping[str, ArmPlan]:
+    """The first round as a person asked for it, `runs` and `launches` of each arm, within what one plan may
+    hold and the budget of an investigation; what was not asked for stays as the judge wants it."""
+    if runs is None and launches is None:
+        return wanted
+    return {arm: _asked_arm(want, runs, launches, policy, len(wanted)) for arm, want in wanted.items()}
+
+
+def _asked_arm(want: ArmPlan, runs: int | None, launches: int | None, policy: Policy, arms: int) -> ArmPlan:
+    """Fewer repeats first where the arm's share of the budget does not cover what was asked."""
+    total = runs or (launches or want.launches) * want.repeats
+    starts = min(launches or want.launches, total, MAX_LAUNCHES // 2)
+    share = policy.budget_minutes / arms
+    while starts > 1 and share / starts < policy.launch_minutes + policy.repeat_minutes:
+        starts -= 1
+    covered = int((share / starts - policy.launch_minutes) / policy.repeat_minutes)
+    return ArmPlan(starts, max(1, min(-(-total // starts), covered, MAX_REPEATS)))
+
+
 def policy_of(pack: Pack, budget_minutes: float | None = None) -> Policy:
     """The judge's constants with the costs of this pack."""
     policy = replace(

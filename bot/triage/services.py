@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from github.Repository import Repository
 
-from bot.github import Installations
+from bot.github.connect import Connection
 from bot.store import Investigation, Store
 from bot.triage.settings import Settings
 
@@ -15,7 +15,7 @@ from bot.triage.settings import Settings
 class Services:
     settings: Settings
     store: Store
-    installations: Installations
+    installations: Connection
 
     def repository(self, investigation: Investigation) -> Repository:
         return self.installations.repository(investigation.installation, investigation.repo)

@@ -11,7 +11,7 @@ from typing import Final
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bot.github import AppCredentials
+from bot.github.connect import PUBLIC_API, AppCredentials, Credentials, TokenCredentials
 from bot.store import sqlite_file
 from bot.verdict.answer import Refusal
 
@@ -26,7 +26,7 @@ class Settings:
 
     database_url: str
     webhook_secret: str = field(repr=False)
-    app: AppCredentials
+    credentials: Credentials
     executor_id: str
     poll_s: float = 30.0
     """How often a rerun is looked at when no webhook tells of it."""
@@ -34,6 +34,10 @@ class Settings:
     """A rerun that no runner takes for this long is cancelled and counts as missing."""
     run_deadline_s: float = 6 * 3600.0
     seconds_between_writes: float = 1.0
+    sweep_s: float = 600.0
+    """How often lost events are looked for; 0: never."""
+    stop: bool = False
+    """The operator's kill switch: nothing is started, said or proposed."""
 
 
 def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
@@ -42,12 +46,12 @@ def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
     if not secret:
         return Refusal(
             "no_webhook_secret",
-            "KL_TRIAGE_WEBHOOK_SECRET is not set: give it the secret of the GitHub App's webhook "
+            "KL_TRIAGE_WEBHOOK_SECRET is not set: give it the secret of the webhook "
             "(make one with `openssl rand -hex 32`).",
         )
-    app = _app(env)
-    if isinstance(app, Refusal):
-        return app
+    credentials = credentials_from(env)
+    if isinstance(credentials, Refusal):
+        return credentials
     database_url = env.get("KL_TRIAGE_DATABASE_URL", "sqlite:///kl-triage.sqlite")
     database = sqlite_file(database_url)
     if isinstance(database, Refusal):
@@ -62,8 +66,9 @@ def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
     return Settings(
         database_url=database_url,
         webhook_secret=secret,
-        app=app,
+        credentials=credentials,
         executor_id=env.get("KL_TRIAGE_EXECUTOR_ID") or EXECUTOR_ID,
+        stop=env.get("KL_TRIAGE_STOP", "").lower() not in ("", "0", "false", "no"),
         **times,
     )
 
@@ -73,12 +78,56 @@ _TIMES: Final = (
     ("KL_TRIAGE_QUEUE_DEADLINE_SECONDS", "queue_deadline_s", 0.1),
     ("KL_TRIAGE_RUN_DEADLINE_SECONDS", "run_deadline_s", 0.1),
     ("KL_TRIAGE_SECONDS_BETWEEN_WRITES", "seconds_between_writes", 0.0),
+    ("KL_TRIAGE_SWEEP_SECONDS", "sweep_s", 0.0),
 )
 
 
-def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
+def credentials_from(env: Mapping[str, str]) -> Credentials | Refusal:
+    """The App or the token that the environment names: one of them, not both."""
+    api = api_address(env)
+    if isinstance(api, Refusal):
+        return api
+    token = env.get("KL_TRIAGE_TOKEN", "").strip()
+    named = [name for name in ("KL_TRIAGE_APP_ID", "KL_TRIAGE_APP_KEY") if env.get(name)]
+    if token and named:
+        return Refusal(
+            "two_credentials",
+            f"KL_TRIAGE_TOKEN and {' and '.join(named)} are set: keep the App's two, or the token alone.",
+        )
+    if token:
+        return _token(token, api)
+    if not named:
+        return Refusal(
+            "no_credentials",
+            "Neither an App (KL_TRIAGE_APP_ID and KL_TRIAGE_APP_KEY) nor a token (KL_TRIAGE_TOKEN) is set; "
+            "`kl-triage setup` makes an App.",
+        )
+    return _app(env, api)
+
+
+def api_address(env: Mapping[str, str]) -> str | Refusal:
+    """GitHub's REST address, without a slash at its end."""
+    api = env.get("KL_TRIAGE_GITHUB_API") or PUBLIC_API
+    if not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+(/[\w./-]*)?", api):
+        return Refusal(
+            "bad_api",
+            f"KL_TRIAGE_GITHUB_API must be an address such as {PUBLIC_API} or https://ghe.example/api/v3.",
+        )
+    return api.rstrip("/")
+
+
+def _token(token: str, api: str) -> TokenCredentials | Refusal:
+    # GitHub's tokens are one word; a line break would end the header it is sent in.
+    if not re.fullmatch(r"[!-~]{8,1000}", token):
+        return Refusal(
+            "bad_token", "KL_TRIAGE_TOKEN is not a token: give it the one word that GitHub showed."
+        )
+    return TokenCredentials(token, api)
+
+
+def _app(env: Mapping[str, str], api: str) -> AppCredentials | Refusal:
     app_id = env.get("KL_TRIAGE_APP_ID", "")
-    if not app_id.isdecimal():
+    if not re.fullmatch(r"[0-9]{1,18}", app_id):
         return Refusal("no_app_id", "KL_TRIAGE_APP_ID must be set to the number of the GitHub App.")
     key = env.get("KL_TRIAGE_APP_KEY", "")
     if not key:
@@ -88,7 +137,7 @@ def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
     if not key.startswith("-----BEGIN"):
         try:
             key = Path(key).read_text(encoding="ascii")
-        except (OSError, UnicodeDecodeError):
+        except (OSError, UnicodeDecodeError, ValueError):
             return Refusal("no_app_key", "The file that KL_TRIAGE_APP_KEY names cannot be read as a PEM key.")
     try:
         load_pem_private_key(key.encode(), password=None)
@@ -97,9 +146,6 @@ def _app(env: Mapping[str, str]) -> AppCredentials | Refusal:
             "no_app_key",
             "KL_TRIAGE_APP_KEY is not a private key in PEM form; download it from the App's page.",
         )
-    api = env.get("KL_TRIAGE_GITHUB_API", "https://api.github.com")
-    if not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+(/[\w./-]*)?", api):
-        return Refusal("bad_api", "KL_TRIAGE_GITHUB_API must be an address such as https://api.github.com.")
     return AppCredentials(int(app_id), key, api)
 
 

@@ -7,67 +7,104 @@ from typing import Any, Final
 
 from dbos import DBOS, SetWorkflowID
 
-from bot.triage import answering, harvest_live, measuring, opening, proposing, telling
-from bot.triage.durable import STEP_FAILED, step, when_allowed
+from bot.triage import bump_checks, halting, harvest_live, measuring, opening, proposing, settling, telling
+from bot.triage.durable import STEP_FAILED, note_failed, step
 
 log = logging.getLogger(__name__)
 
 HARVESTS_AT_ONCE: Final = 2
 MAX_ROUNDS: Final = 12
 POLLS_AFTER_CANCEL: Final = 10
+LOOKS_FOR_CHECKS: Final = 4
+"""A poll apart, so two minutes as the bot is set up."""
 
 
 @DBOS.workflow(name="red_job")
 def red_job(event: dict[str, Any]) -> list[str]:
     """A CI job went red: read its log, and investigate each site that went over its bound."""
+    started: list[str] = []
     try:
-        return [start(key) for key in step(opening.open_investigations, event, "")]
+        started += [start(key) for key in step(opening.open_investigations, event, "", {})]
     except STEP_FAILED:
         log.exception("job %s of %s could not be read", event["job_id"], event["repo"])
         step(opening.note_failure, event)
-        return []
-
-
-@DBOS.workflow(name="command")
-def command(event: dict[str, Any]) -> list[str]:
-    """`/rerun-kl`: the same, for the red jobs of a pull request, if the author may write."""
-    if not step(answering.is_permitted, event):
-        return []
-    asked = step(answering.red_jobs_of, event)
-    started: list[str] = []
-    for job in asked["jobs"]:
-        try:
-            opened = step(opening.open_investigations, job, f"c{event['comment_id']}")
-        except STEP_FAILED:
-            log.exception("job %s of %s could not be read", job["job_id"], event["repo"])
-            step(opening.note_failure, job)
-        else:
-            started += [start(key) for key in opened]
-    step(answering.reply, event, asked["refusal"], len(started))
+        note_failed()
+    for key in step(settling.left_over):
+        settle(key)
     return started
 
 
 @DBOS.workflow(name="investigate")
 def investigate(key: str) -> str:
-    """One site: measure head beside base until the judge has answered, then tell it."""
+    """One site: measured for one pull request, then told to it and to those that waited."""
+    kind = _measure(key)
+    settle(key)
+    _see_checks_start(key)
+    return kind
+
+
+@DBOS.workflow(name="settle")
+def settle(key: str) -> None:
+    """An investigation has ended: who waited for it is answered, or measured next."""
+    for pull in step(settling.waiting, key):
+        try:
+            opened = step(settling.settle, key, pull)
+        except STEP_FAILED:  # it is left over, and tried again later
+            log.exception("#%d still waits for %s", pull, key)
+        else:
+            if opened:
+                start(opened)
+
+
+def _measure(key: str) -> str:
+    """Head beside base until the judge has answered, then told; the kind of the verdict."""
     try:
-        step(telling.announce, key)
+        if not step(halting.check, key):
+            step(telling.announce, key)
         for number in range(MAX_ROUNDS):
-            if not step(measuring.wants_runs, key):
+            if step(halting.check, key) or not step(measuring.wants_runs, key):
                 break
             request = step(measuring.plan, key, number)
             if step(measuring.dispatch, request):
                 _await_rerun(key, request)
             step(measuring.collect, request)
-        step(telling.publish_evidence, key)
-        step(proposing.open_pull_request, key)
-        step(telling.conclude, key)
+        _tell(key)
         return step(measuring.finish, key)
     except STEP_FAILED:
         log.exception("investigation %s is given up", key)
+    if step(halting.is_uninstalled, key):  # what failed then is all that GitHub is asked
+        return step(measuring.finish, key)
     step(measuring.cancel_open_reruns, key)
     step(telling.give_up, key)
     return "given_up"
+
+
+def _tell(key: str) -> None:
+    """What was found, where it may be said; a bump last of all that can still be stopped."""
+    halted = step(halting.check, key)
+    if halted == halting.UNINSTALLED:  # nothing can be asked or written there any more
+        return
+    if halted:
+        step(measuring.cancel_open_reruns, key)
+    if halted in halting.SILENT:
+        step(telling.close_check, key)
+        return
+    step(telling.publish_evidence, key)
+    step(proposing.open_pull_request, key)
+    step(telling.conclude, key)
+
+
+def _see_checks_start(key: str) -> None:
+    """The investigation is over by then: whatever fails here changes nothing of it."""
+    try:
+        pause = step(measuring.limits)["poll"]
+        for _ in range(LOOKS_FOR_CHECKS):
+            if step(bump_checks.have_started, key):
+                return
+            DBOS.sleep(pause)
+        step(bump_checks.note_none, key)
+    except STEP_FAILED:
+        log.exception("the checks of the bump of %s were not looked at", key)
 
 
 def _await_rerun(key: str, request: str) -> None:
@@ -76,6 +113,9 @@ def _await_rerun(key: str, request: str) -> None:
     waited = {"queued": 0.0, "running": 0.0}
     while (state := step(measuring.progress, request)) in waited:
         step(telling.update_progress, key, request, state)
+        if step(halting.check_waiting, key):
+            step(measuring.cancel, request)
+            break
         if waited[state] >= limit[state]:
             step(measuring.give_up, request, state)
             break
@@ -86,6 +126,7 @@ def _await_rerun(key: str, request: str) -> None:
         if step(measuring.progress, request) not in waited:
             return
         DBOS.recv(topic=request, timeout_seconds=limit["poll"])
+        step(measuring.cancel, request)  # a run that GitHub shows only now
 
 
 @DBOS.workflow(name="harvest")
@@ -93,14 +134,15 @@ def harvest(event: dict[str, Any]) -> int:
     """A run of the default branch ended: its KL readings are kept as history. Nobody is told anything."""
     readings = 0
     try:
-        found = when_allowed(harvest_live.jobs_to_read, event)
+        found = step(harvest_live.jobs_to_read, event)
         if not found:
             return 0
         for job in found["jobs"]:
-            readings += when_allowed(harvest_live.read_job, event, found["config"], job)["readings"]
+            readings += step(harvest_live.read_job, event, found["config"], job)
         step(harvest_live.close_run, event, found)
-    except (*STEP_FAILED, TimeoutError):  # the next `kl-triage harvest` reads what is left
+    except STEP_FAILED:  # the next sweep, or `kl-triage harvest`, reads what is left
         log.exception("run %s of %s is not fully harvested", event["run_id"], event["repo"])
+        note_failed()
     return readings
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import asdict
 from typing import Final
 
 import requests
 from github import GithubException
 
-from bot.github import reads, writes
+from bot.github import reads, status, writes
 from bot.report import chart, check, comment, evidence
 from bot.store import Investigation
 from bot.triage.casefile import case_file
@@ -82,6 +83,28 @@ def conclude(svc: Services, key: str) -> None:
     _check(svc, investigation, check.completed(case, verdict, readings))
 
 
+def tell_again(svc: Services, key: str) -> None:
+    """The comment of an ended investigation, with what became known since."""
+    investigation = svc.store.investigation(key)
+    pull = reads.pull(svc.repository(investigation), investigation.pull)
+    svc.store.remember(key, current_head=pull.head_sha if pull else investigation.head_sha)
+    investigation = svc.store.investigation(key)
+    verdict, readings = verdict_of(svc, investigation)
+    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
+    _write_comment(svc, investigation, comment.result(case, verdict, readings))
+
+
+def close_check(svc: Services, key: str) -> None:
+    """Where nothing may be said, the check run ends all the same, if GitHub lets it."""
+    investigation = svc.store.investigation(key)
+    verdict, readings = verdict_of(svc, investigation)
+    case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
+    try:
+        _check(svc, investigation, check.completed(case, verdict, readings))
+    except (GithubException, requests.RequestException):
+        log.warning("the check of %s could not be ended", key, exc_info=True)
+
+
 def give_up(svc: Services, key: str) -> None:
     """After a step failed for an hour: the site is free again, and the check says there is no verdict."""
     investigation = svc.store.investigation(key)
@@ -94,6 +117,14 @@ def give_up(svc: Services, key: str) -> None:
 
 
 def _comment(svc: Services, investigation: Investigation, body: str) -> None:
+    hit = svc.store.hit(investigation.repo, investigation.site_key, investigation.pull)
+    if hit is not None and hit.investigation != investigation.id:
+        log.info("%s: the comment belongs to %s", investigation.id, hit.investigation)
+        return  # an older text never goes over a newer one
+    _write_comment(svc, investigation, body)
+
+
+def _write_comment(svc: Services, investigation: Investigation, body: str) -> None:
     written = writes.upsert_comment(
         svc.repository(investigation),
         investigation.pull,
@@ -105,6 +136,17 @@ def _comment(svc: Services, investigation: Investigation, body: str) -> None:
 
 
 def _check(svc: Services, investigation: Investigation, output: check.CheckOutput) -> None:
+    """A check run; with a token a commit status, since GitHub lets only Apps write the former."""
+    if not svc.installations.can_check:
+        status.upsert_status(
+            svc.repository(investigation),
+            investigation.head_sha,
+            context=investigation.facts["check_name"],
+            state=status.state_of(output.conclusion),
+            description=output.title,
+            target_url=investigation.facts.get("comment_url"),
+        )
+        return
     writes.upsert_check(
         svc.repository(investigation),
         investigation.head_sha,
@@ -115,4 +157,5 @@ def _check(svc: Services, investigation: Investigation, output: check.CheckOutpu
         summary=output.summary,
         text=output.text,
         conclusion=output.conclusion,
+        button=None if output.button is None else asdict(output.button),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable
 from typing import Final
 
 from flask import Flask, Response, render_template, request
@@ -14,7 +15,8 @@ from bot import __version__
 from bot.github import signature_is_valid
 from bot.github.events import KNOWN
 from bot.store import Store
-from bot.triage.intake import Intake
+from bot.triage.intake import Intake, Outcome
+from bot.verdict.answer import Refusal
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +24,14 @@ MAX_BODY: Final = 25 * 2**20  # GitHub sends no payload above 25 MB
 _GUID: Final = re.compile(r"[A-Za-z0-9-]{8,64}")
 
 
-def create_app(intake: Intake, store: Store, *, secret: str, overview: bool = False) -> Flask:
+def create_app(
+    intake: Intake,
+    store: Store,
+    *,
+    secret: str,
+    health: Callable[[], Refusal | None] = lambda: None,
+    overview: bool = False,
+) -> Flask:
     """The WSGI application.
 
     `secret` must not be empty: without one anybody could start GPU work. `overview` adds the page of
@@ -54,12 +63,14 @@ def create_app(intake: Intake, store: Store, *, secret: str, overview: bool = Fa
             return _answer("The X-GitHub-Delivery header is missing.", 400)
         outcome = intake.receive(guid, event, payload)
         log.info("delivery %s %s: %s", guid, event, outcome)
+        if outcome is Outcome.BUSY:  # shown as failed on GitHub, and asked for again by the next sweep
+            return _answer("The database is busy; send this again.", 503)
         return _answer(str(outcome), 202)
 
     @app.get("/healthz")
     def healthz() -> tuple[str, int]:
-        store.decisions(limit=1)
-        return _answer("ok", 200)
+        trouble = health()
+        return _answer("ok", 200) if trouble is None else _answer(trouble.sentence, 503)
 
     if overview:
 

@@ -10,6 +10,7 @@ import sys
 
 import waitress  # type: ignore[import-untyped]
 
+from bot.triage import preflight, services
 from bot.triage.engine import Engine
 from bot.triage.settings import Settings
 from bot.verdict.answer import Refusal
@@ -28,9 +29,16 @@ def run_server(settings: Settings, *, host: str, port: int, overview: bool) -> R
     refusal = engine.start()
     if refusal is not None:
         return refusal
-    app = create_app(engine.intake, engine.store, secret=settings.webhook_secret, overview=overview)
+    app = create_app(
+        engine.intake,
+        engine.store,
+        secret=settings.webhook_secret,
+        health=engine.health.trouble,
+        overview=overview,
+    )
     server = waitress.create_server(app, sockets=[listener], threads=8, max_request_body_size=MAX_BODY + 1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    preflight.in_background(settings, services.services().installations)
     log.info("listening on http://%s:%d", host, port)
     try:
         server.run()

@@ -39,12 +39,16 @@ class DispatchRefused(Exception):
     """GitHub said no and nothing was started (403, 404, 422); the message is one sentence for the user."""
 
 
+class DispatchLater(Exception):
+    """GitHub takes no dispatch for a while and nothing was started; the cause says until when."""
+
+
 class ActionsApi(Protocol):
     """What this fleet needs of GitHub. Reads may be retried inside; `dispatch` is one request, never two."""
 
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> int | None:
-        """The run's id, or None when GitHub did not tell. Raises DispatchRefused when it surely did not
-        start; any other exception means that nobody knows."""
+        """The run's id, or None when GitHub did not tell. Raises DispatchRefused or DispatchLater when it
+        surely did not start; any other exception means that nobody knows."""
         ...
 
     def find_run(self, workflow: str, request_id: str) -> RunState | None:
@@ -80,7 +84,10 @@ class GitHubActionsFleet:
         self._sleep = sleep
 
     def dispatch(self, plan: RerunPlan, *, maybe_sent: bool = False) -> Ticket | Refusal:
-        """Find or create. A ticket without a handle: sent, not seen yet; `progress` goes on looking."""
+        """Find or create. A ticket without a handle: sent, not seen yet; `progress` goes on looking.
+
+        Raises the cause of a DispatchLater.
+        """
         inputs = {"request_id": plan.request, "plan": plan.to_json(), "runner": self._runner}
         if sum(map(len, inputs.values())) > MAX_PLAN_CHARACTERS:
             return Refusal(
@@ -93,6 +100,8 @@ class GitHubActionsFleet:
             run_id = self._api.dispatch(self._workflow, self._ref, inputs)
         except DispatchRefused as error:
             return Refusal("dispatch_refused", str(error))
+        except DispatchLater as error:
+            raise (error.__cause__ or error) from None
         except Exception:
             # The write may have happened before the answer was lost: look, never send again.
             run_id = None

@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cli.command import Done, run
+
 TEST = "tests/test_kl.py::TestKL.test_hit"
 
 PACK = """\
@@ -65,6 +67,10 @@ class TestKL(unittest.TestCase):
 """
 
 
+# A wait of 0.2 s a repeat, until `Small.hurry`.
+SLOW = "import os; time.sleep(0 if os.path.exists(os.environ['KL_COUNTER'] + '.hurry') else 0.2)"
+
+
 @dataclass
 class Small:
     """The repository, and what commands need beside it."""
@@ -95,6 +101,10 @@ class Small:
         )
         return self.commit(branch)
 
+    def hurry(self) -> None:
+        """From here on an engine that waits as SLOW says waits no more."""
+        (self.folder / "counter.hurry").touch()
+
     def commit(self, message: str) -> str:
         self.git("add", "--all")
         self.git("commit", "--quiet", "-m", message)
@@ -115,16 +125,18 @@ class Small:
         quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         return {**os.environ, **names, **quiet, "KL_COUNTER": str(self.folder / "counter")}
 
-    def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """kl-triage COMMAND on the test of this project."""
-        process = self.start(command, *arguments)
-        out, err = process.communicate(timeout=120)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    def run(self, command: str, *arguments: str) -> Done:
+        """kl-triage COMMAND on the test of this project, in this process."""
+        return run(command, *self._given, *arguments, cwd=self.folder, env=self.env)
+
+    @property
+    def _given(self) -> list[str]:
+        return ["--repo", str(self.repo), "--test", TEST, "--rules", str(self.folder / "small.yaml")]
 
     def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
-        given = ["--repo", str(self.repo), "--test", TEST, "--rules", str(self.folder / "small.yaml")]
+        """The same as a process of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "bot.cli", command, *given, *arguments],
+            [sys.executable, "-m", "bot.cli", command, *self._given, *arguments],
             env=self.env,
             cwd=self.folder,
             stdout=subprocess.PIPE,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.command import run
 from tests.verdict.build import lost, record, trigger
 
 NOTHING = "field '(records)': there is no reading at all; give at least the failing one"

@@ -1,12 +1,15 @@
-"""Commands as a person types them: exit codes, one clear line, JSON where asked."""
+"""Commands as a person types them: exit codes, one clear line, JSON where asked.
+
+Each command runs once as a process: here, in a file of its own or in tests/e2e. Other cases run in this one.
+"""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from tests.cli.command import process, run
 
 FILE = "test/test_a.py"
 TEXT = "class TestA:\n    kl_threshold = 0.003\n\n    def test_hit(self):\n        pass\n"
@@ -19,13 +22,6 @@ READING = {
 }
 
 
-def run(*arguments: str, stdin: str = "", cwd=None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bot.cli", *arguments]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, text=True, cwd=cwd, check=False, timeout=60
-    )
-
-
 @pytest.fixture
 def tree(tmp_path):
     (tmp_path / "test").mkdir()
@@ -34,18 +30,17 @@ def tree(tmp_path):
 
 
 def test_decide_asks_for_runs_and_exits_2():
-    answer = run("decide", "-", "--json", stdin=json.dumps(READING) + "\n")
+    answer = process("decide", "-", "--json", stdin=json.dumps(READING) + "\n")
     verdict = json.loads(answer.stdout)
     assert (answer.returncode, verdict["kind"]) == (2, "inconclusive")
     assert set(verdict["next"]["arms"]) == {"head", "base"}
 
 
 def test_locate_and_bump(tree):
-    site = json.loads(run("locate", FILE, "--test", "TestA.test_hit", "--root", str(tree), "--json").stdout)
+    test = ("--test", "TestA.test_hit", "--root", str(tree))
+    site = json.loads(process("locate", FILE, *test, "--json").stdout)
     assert (site["site"]["line"], site["site"]["value"], site["refusal"]) == (2, 0.003, None)
-    diff = run(
-        "bump", FILE, "--test", "TestA.test_hit", "--to", "0.005", "--comment", "why", "--root", str(tree)
-    )
+    diff = process("bump", FILE, *test, "--to", "0.005", "--comment", "why")
     assert diff.returncode == 0
     assert "-    kl_threshold = 0.003\n+    # why\n+    kl_threshold = 0.005\n" in diff.stdout
     assert (tree / FILE).read_text() == TEXT
@@ -59,7 +54,7 @@ def test_a_refusal_exits_2_with_its_code(tree):
 
 
 def test_init_writes_both_files_and_overwrites_nothing(tmp_path):
-    first = run("init", "--repo", str(tmp_path), "--rules", "reference", "--runner", "my-gpu", "--json")
+    first = process("init", "--repo", str(tmp_path), "--rules", "reference", "--runner", "my-gpu", "--json")
     assert json.loads(first.stdout) == {
         "written": [".github/kl-triage.yml", ".github/workflows/kl-rerun.yml"]
     }
@@ -88,7 +83,7 @@ def test_init_writes_both_or_none(tmp_path):
 
 def test_rules_check_tells_every_error_with_its_place(tmp_path):
     (tmp_path / "bad.yaml").write_text("name: bad\ncolour: red\n")
-    answer = run("rules", "check", "bad.yaml", cwd=tmp_path)
+    answer = process("rules", "check", "bad.yaml", cwd=tmp_path)
     assert answer.returncode == 1 and "bad.yaml:2:1: colour: is no key of this file" in answer.stdout
     assert run("rules", "check", "sglang", "reference").returncode == 0
 
@@ -115,7 +110,13 @@ def test_a_usage_or_input_error_is_one_line_and_exits_1(arguments, tmp_path):
     assert told and "Traceback" not in told and len(told.splitlines()) == 1
 
 
+def test_a_process_says_the_same(tmp_path):
+    here, there = (each("scan", "absent.log", cwd=tmp_path) for each in (run, process))
+    assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
+    assert there.returncode == 1 and there.stderr
+
+
 def test_serve_without_a_secret_says_how_to_set_it():
-    answer = run("serve")
+    answer = run("serve", env={"KL_TRIAGE_WEBHOOK_SECRET": None})
     assert answer.returncode == 1
     assert "KL_TRIAGE_WEBHOOK_SECRET is not set" in answer.stderr and "openssl rand" in answer.stderr

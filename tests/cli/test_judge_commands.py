@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.command import process, run
 from tests.verdict.build import healthy, record, trigger
 
 
@@ -100,7 +100,7 @@ def test_calibrate_plays_the_same_worlds_for_the_same_seed(readings):
 
 
 def test_calibrate_as_text(readings):
-    lines = run("calibrate", readings, "--worlds", "1", "--threshold", "0.0031").stdout.splitlines()
+    lines = process("calibrate", readings, "--worlds", "1", "--threshold", "0.0031").stdout.splitlines()
     assert lines[0] == "test/kl/test_cache.py::TestCache.test_match"
     assert lines[1].startswith("On 1 simulated runs like this test's, the judge called equal code worse in ")
     assert "equal code, how it ended" in lines

@@ -14,7 +14,7 @@ from bot.cli.bumps import _ORIGIN
 from bot.cli.git_history import _versions
 from bot.store import Bump, Store, open_database
 from bot.store.base import utcnow
-from tests.cli.test_cli import run
+from tests.cli.command import process, run
 
 FILE = "test/test_a.py"
 TEST = f"{FILE}::TestA.test_hit"
@@ -104,7 +104,7 @@ def test_who_made_a_commit_is_never_said(repo):
 def test_the_text_is_a_table_with_a_bar(repo):
     repo.bound("2026-01-01", "0.002")
     sha = repo.bound("2026-02-01", "0.003", "Relax")
-    told = run("ledger", "--repo", str(repo.folder), "--test", TEST)
+    told = process("ledger", "--repo", str(repo.folder), "--test", TEST)
     assert "0.003 today, first 0.002 on 2026-01-01" in told.stdout
     line = next(line for line in told.stdout.splitlines() if "2026-02-01" in line)
     assert line.split() == ["2026-02-01", "0.002", "->", "0.003", "1.5×", "####·····|", sha[:12], "Relax"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.command import run
 
 TWO = "python check.py --max_kl_div=2e-3\npython check.py --max_kl_div=0.5\n"
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.command import run
 
 KIT = "class Kit:\n    kl_threshold = 0.003\n\n    def test_hit(self):\n        check(self.kl_threshold)\n"
 HEAD = "import unittest\n\nfrom kits.kit import Kit\n\n\n"

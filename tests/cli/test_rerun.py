@@ -8,7 +8,8 @@ import time
 import pytest
 
 from bot.local.measure import _writer
-from tests.cli.projects import Small, records
+from tests.cli.command import run
+from tests.cli.projects import SLOW, Small, records
 
 
 @pytest.fixture
@@ -21,9 +22,10 @@ ONE = ("--launches", "1", "--repeats", "3", "--out", "out")
 
 def test_both_arms_are_measured_and_told(small):
     base, head = small.git("rev-parse", "main"), small.level("topic", 0.005)
-    done = small.run("rerun", "--head", "topic", "--base", "main", *ONE)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    process = small.start("rerun", "--head", "topic", "--base", "main", *ONE)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    lines = out.splitlines()
     assert lines[0].split() == ["arm", "n", "missing", "over", "0.003", "median", "max"]
     assert lines[1].startswith("head  3        0  3/3 (")
     assert lines[2].startswith("base  3        0  0/3 (")
@@ -35,7 +37,7 @@ def test_both_arms_are_measured_and_told(small):
     assert {record["commit"] for record in measured} == {head}
     assert {r["commit"] for r in records(small.folder / "out/readings-base.jsonl")} == {base}
     assert json.loads((small.folder / "out/summary.json").read_text())["complete"]
-    assert "head launch 1/2 repeat 3/3" in done.stderr, "without a terminal each repeat is a line"
+    assert "head launch 1/2 repeat 3/3" in err, "without a terminal each repeat is a line"
 
 
 def test_json_is_one_document(small):
@@ -89,8 +91,6 @@ def test_without_rules_the_repository_must_have_its_own(small):
     (small.repo / ".github/kl-triage.yml").write_text('extends: reference\ncompare: "kit:compare"\n')
     small.commit("rules")
     command = ["rerun", "--repo", str(small.repo), "--test", "tests/test_kl.py::TestKL.test_hit"]
-    from tests.cli.test_cli import run
-
     told = run(*command, "--head", "main~1", "--out", str(small.folder / "other"))
     assert told.returncode == 1 and "name a rule pack with --rules" in told.stderr
 
@@ -137,7 +137,7 @@ def wait_for(seen):
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(small):
-    small.level("slow", 0.0025, wait="time.sleep(0.2)")
+    small.level("slow", 0.0025, wait=SLOW)
     arguments = ("--head", "slow", "--launches", "2", "--repeats", "6", "--out", "out")
     first = small.folder / "out/readings-head.jsonl"
     process = small.start("rerun", *arguments)
@@ -147,6 +147,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(small):
     assert out.rstrip().endswith("--out out --resume")
     kept = [record for record in records(first) if record["status"] == "ok"]
     assert 0 < len(kept) < 12
+    small.hurry()
     done = small.run("rerun", *arguments, "--resume", "--json")
     assert done.returncode == 0, done.stderr
     measured = [record for record in records(first) if record["status"] == "ok"]

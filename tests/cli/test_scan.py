@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.command import process, run
 from tests.cli.zips import zipped
 
 DATA = Path(__file__).parents[1] / "logs" / "data"
@@ -42,7 +42,7 @@ def test_one_plain_log_is_as_it_was():
     found = document(str(RED))
     assert "logs" not in found and all("source" not in reading for reading in found["readings"])
     assert len(found["readings"]) == 6 and len(found["failures"]) == 1
-    assert json.loads(run("scan", "-", "--json", stdin=RED.read_text()).stdout) == found
+    assert json.loads(process("scan", "-", "--json", stdin=RED.read_text()).stdout) == found
 
 
 def test_several_logs_are_one_document():
@@ -95,23 +95,25 @@ def test_a_refused_zip_is_one_line(tmp_path):
     )
 
 
-@pytest.mark.parametrize("spelling", ["a.log", "./a.log", "sub/../a.log", "soft.log", "hard.log", "-"])
+TWICE = (1, "", "kl-triage: a log is given twice; its values would count twice\n")
+
+
+@pytest.mark.parametrize("spelling", ["a.log", "./a.log", "sub/../a.log", "soft.log", "hard.log"])
 def test_a_log_given_twice_in_any_spelling_does_not_count_twice(tmp_path, spelling):
     log = tmp_path / "a.log"
     log.write_bytes(RED.read_bytes())
     (tmp_path / "sub").mkdir()
     (tmp_path / "soft.log").symlink_to(log)
     (tmp_path / "hard.log").hardlink_to(log)
-    command = [sys.executable, "-m", "bot.cli", "scan", "a.log", spelling]
-    with log.open("rb") as stdin:
-        answer = subprocess.run(
-            command, stdin=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=60
-        )
-    assert (answer.returncode, answer.stdout, answer.stderr) == (
-        1,
-        "",
-        "kl-triage: a log is given twice; its values would count twice\n",
-    )
+    answer = run("scan", "a.log", spelling, cwd=tmp_path)
+    assert (answer.returncode, answer.stdout, answer.stderr) == TWICE
+
+
+def test_a_log_given_by_name_and_as_standard_input_does_not_count_twice():
+    command = [sys.executable, "-m", "bot.cli", "scan", str(RED), "-"]
+    with RED.open("rb") as stdin:
+        answer = subprocess.run(command, stdin=stdin, capture_output=True, text=True, timeout=60)
+    assert (answer.returncode, answer.stdout, answer.stderr) == TWICE
 
 
 def test_two_files_that_say_the_same_are_two_logs(tmp_path):

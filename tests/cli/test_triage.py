@@ -8,7 +8,7 @@ import pytest
 
 from bot.local.clone import Clone
 from bot.local.question import ask, context, with_base
-from tests.cli.projects import TEST, Small, records
+from tests.cli.projects import SLOW, TEST, Small, records
 
 
 @pytest.fixture
@@ -173,10 +173,11 @@ def test_a_budget_too_small_for_anything_is_no_answer(small):
 
 @pytest.mark.timeout(120)
 def test_an_interrupted_triage_goes_on_where_it_was(small):
-    small.level("slow", 0.005, wait="time.sleep(0.1)")
+    small.level("slow", 0.005, wait=SLOW)
     process = small.start("triage", "--head", "slow", "--out", "out")
     out, _ = small.interrupt_after(process, small.folder / "out/round-1/readings-head.jsonl")
     assert process.returncode == 2 and "To go on:\n  kl-triage triage " in out
+    small.hurry()
     early = records(small.folder / "out/round-1/readings-head.jsonl")[0]
     forgotten = small.run("triage", "--head", "slow", "--out", "out")
     assert forgotten.returncode == 1 and "holds a triage already" in forgotten.stderr

@@ -17,7 +17,8 @@ from flask import jsonify
 from github import Auth, Github, GithubException, GithubIntegration
 
 from bot.demo.github import DemoApp, DemoConfig, DemoUser, parse_config
-from tests.demo_github.github_stage import FILE, RERUN, config, git
+from bot.demo.github.__main__ import main
+from tests.demo_github.github_stage import FILE, RERUN, config, git, keys
 
 MEASURE = RERUN.replace(
     "      - run: echo measured\n",
@@ -30,6 +31,12 @@ MEASURE = RERUN.replace(
           path: value.txt
 """,
 )
+
+
+@pytest.fixture(scope="module")
+def pem():
+    """Of the usual length: a process warns of short ones."""
+    return keys(2048)
 
 
 @pytest.fixture
@@ -46,11 +53,12 @@ def start(root, *arguments, module="bot.demo.github"):
     return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def failure(root, *arguments) -> tuple[int, str]:
-    process = start(root, *arguments)
-    out, err = process.communicate(timeout=30)
+def failure(root, capsys) -> tuple[int, str]:
+    """Exit code and what is said of it, in this process."""
+    code = main(["--root", str(root), "--config", str(root / "config.json")])
+    out, err = capsys.readouterr()
     assert out == ""
-    return process.returncode, err
+    return code, err
 
 
 def test_a_rerun_from_dispatch_to_artifact_in_a_process_of_its_own(root, pem):
@@ -97,17 +105,18 @@ def test_a_rerun_from_dispatch_to_artifact_in_a_process_of_its_own(root, pem):
 def test_a_port_that_is_taken_is_one_line_and_exit_1(root):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, err = failure(root, "--port", str(port))
-    assert code == 1
+        process = start(root, "--port", str(port))
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (1, "")
     assert err.startswith(f"error: port {port} on 127.0.0.1 cannot be used")
     assert err.count("\n") == 1
 
 
-def test_a_root_without_a_repository_or_without_its_branch_is_refused(root):
+def test_a_root_without_a_repository_or_without_its_branch_is_refused(root, capsys):
     git(root / "repo.git", "update-ref", "-d", "refs/heads/main")
-    assert failure(root) == (1, "error: the repository has no branch 'main'\n")
+    assert failure(root, capsys) == (1, "error: the repository has no branch 'main'\n")
     shutil.rmtree(root / "repo.git")
-    code, err = failure(root)
+    code, err = failure(root, capsys)
     assert (code, "is not a bare git repository" in err) == (1, True)
 
 
@@ -123,9 +132,9 @@ def test_a_root_without_a_repository_or_without_its_branch_is_refused(root):
         ('{"repo": "x", "app": {"public_key": "k"}, "colour": 1}', "colour: Extra inputs"),
     ],
 )
-def test_a_configuration_that_is_wrong_is_named(root, text, problem):
+def test_a_configuration_that_is_wrong_is_named(root, capsys, text, problem):
     (root / "config.json").write_text(text)
-    code, err = failure(root)
+    code, err = failure(root, capsys)
     assert code == 1
     assert problem in err
     assert err.count("\n") == 1

@@ -1,12 +1,27 @@
 """Deliveries, read tolerantly: what we act on, and what is ignored with a reason."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.github.events import Command, Ignored, RedJob, RerunDone, RunDone, parse, signature_is_valid
+from bot.github.events import (
+    BranchMoved,
+    CheckAsked,
+    Command,
+    Ignored,
+    InstallationChanged,
+    PullClosed,
+    PullMoved,
+    RedJob,
+    RerunDone,
+    RunDone,
+    parse,
+    signature_is_valid,
+)
+from tests.github.examples import KEPT
 
 SHA = "b" * 40
 COMMON: dict[str, Any] = {
@@ -49,7 +64,12 @@ def main_run(**changed: Any) -> dict[str, Any]:
 
 
 def comment(body: str = "/rerun-kl", **changed: Any) -> dict[str, Any]:
-    fields = {"id": 8, "user": {"login": "dev-a", "type": "User"}, "body": body}
+    fields = {
+        "id": 8,
+        "user": {"login": "dev-a", "type": "User"},
+        "body": body,
+        "updated_at": "2026-01-02T03:04:05Z",
+    }
     return (
         COMMON
         | {"action": "created", "issue": {"number": 4, "pull_request": {}}, "comment": fields}
@@ -109,17 +129,188 @@ def test_a_run_that_only_begins_is_ignored():
     assert isinstance(parse("workflow_run", main_run() | {"action": "requested"}), Ignored)
 
 
+ON_PULL = {"issue": {"number": 4, "pull_request": {"url": "x"}}}
+AT = "2026-01-02T03:04:05+00:00"
+BOT = {"type": "Bot", "login": "kl-triage[bot]"}
+
+
 def test_a_comment_on_a_pull_request():
-    pull_comment = comment(issue={"number": 4, "pull_request": {"url": "x"}})
-    assert parse("issue_comment", pull_comment) == Command(5, "acme/tinyserve", 4, 8, "dev-a", "/rerun-kl")
+    made = Command(5, "acme/tinyserve", 4, 8, "dev-a", "/rerun-kl", "", AT)
+    assert parse("issue_comment", comment(**ON_PULL)) == made
 
 
-def test_a_comment_on_an_issue_an_edit_and_a_bot_are_ignored():
-    on_pull = {"number": 4, "pull_request": {"url": "x"}}
-    assert isinstance(parse("issue_comment", comment(issue={"number": 4})), Ignored)
-    assert isinstance(parse("issue_comment", comment(issue=on_pull, action="edited")), Ignored)
-    bot = {"type": "Bot", "login": "kl-triage[bot]"}
-    assert isinstance(parse("issue_comment", comment(issue=on_pull, sender=bot)), Ignored)
+def test_an_edited_comment_holds_both_texts_and_is_the_word_of_who_edited_it():
+    editor = {"type": "User", "login": "maintainer-b"}
+    edit = {"action": "edited", "changes": {"body": {"from": "Hm."}}, "sender": editor}
+    edited = Command(5, "acme/tinyserve", 4, 8, "maintainer-b", "/rerun-kl", "Hm.", AT)
+    assert parse("issue_comment", comment(**ON_PULL, **edit)) == edited
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"issue": {"number": 4}},
+        {"action": "deleted"},
+        {"action": "edited"},
+        {"action": "edited", "changes": {"title": {"from": "x"}}},
+        {"sender": BOT},
+        {"sender": None},
+        {"comment": {"id": 8, "user": BOT, "body": "/rerun-kl", "updated_at": AT}},
+    ],
+)
+def test_other_comments_are_ignored(changed):
+    assert isinstance(parse("issue_comment", comment(**(ON_PULL | changed))), Ignored)
+
+
+def check(action: str = "rerequested", **changed: Any) -> dict[str, Any]:
+    fields = {
+        "id": 6,
+        "head_sha": SHA,
+        "external_id": "kl-0123456789abcdef0123",
+        "started_at": "2026-01-02T03:00:00Z",
+        "completed_at": "2026-01-02T03:04:05Z",
+    } | changed
+    return COMMON | {
+        "action": action,
+        "check_run": fields,
+        "requested_action": {"identifier": "rerun-kl"},
+    }
+
+
+ASKED = CheckAsked(5, "acme/tinyserve", SHA, 6, "kl-0123456789abcdef0123", "dev-a", AT)
+
+
+@pytest.mark.parametrize("action", ["rerequested", "requested_action"])
+def test_our_check_is_asked_for_again(action):
+    assert parse("check_run", check(action)) == ASKED
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        check("completed"),
+        check("created"),
+        check(external_id="build-17"),
+        check(external_id=""),
+        check(external_id="kl-0123456789abcdef0123\n"),
+        check() | {"sender": BOT},
+        check("requested_action") | {"requested_action": {"identifier": "fix"}},
+        check("requested_action") | {"requested_action": None},
+    ],
+)
+def test_other_checks_are_not_ours(payload):
+    assert isinstance(parse("check_run", payload), Ignored)
+
+
+def test_a_whole_suite_is_asked_for_again():
+    suite = {"id": 3, "head_sha": SHA, "updated_at": "2026-01-02T04:04:05+01:00"}
+    payload = COMMON | {"action": "rerequested", "check_suite": suite}
+    assert parse("check_suite", payload) == CheckAsked(5, "acme/tinyserve", SHA, 3, "", "dev-a", AT)
+    assert isinstance(parse("check_suite", payload | {"sender": BOT}), Ignored)
+
+
+def pull(action: str, **changed: Any) -> dict[str, Any]:
+    fields = {
+        "number": 4,
+        "merged": False,
+        "closed_at": "2026-01-02T03:04:05Z",
+        "head": {"ref": "topic", "sha": SHA},
+    } | changed
+    return COMMON | {"action": action, "pull_request": fields, "before": "a" * 40}
+
+
+def test_a_pull_request_is_closed_by_whomever():
+    closed = PullClosed(5, "acme/tinyserve", 4, "topic", False, AT)
+    assert parse("pull_request", pull("closed")) == closed
+    assert parse("pull_request", pull("closed") | {"sender": BOT}) == closed
+
+
+def test_a_pull_request_is_pushed_to():
+    assert parse("pull_request", pull("synchronize")) == PullMoved(5, "acme/tinyserve", 4, SHA, "a" * 40)
+    assert isinstance(parse("pull_request", pull("edited")), Ignored)
+
+
+def pushed(**changed: Any) -> dict[str, Any]:
+    repository = {"full_name": "acme/tinyserve", "default_branch": "main"}
+    fields = {"ref": "refs/heads/main", "deleted": False, "after": SHA, "repository": repository}
+    return COMMON | fields | changed
+
+
+def test_a_push_to_the_default_branch_only():
+    assert parse("push", pushed()) == BranchMoved(5, "acme/tinyserve", SHA)
+    for changed in (
+        {"ref": "refs/tags/main"},
+        {"ref": "refs/heads/topic"},
+        {"deleted": True},
+        {"deleted": None},
+    ):
+        assert isinstance(parse("push", pushed(**changed)), Ignored)
+
+
+def installed(action: str, **changed: Any) -> dict[str, Any]:
+    return {"action": action, "installation": {"id": 5, "updated_at": "2026-01-02T03:04:05Z"}} | changed
+
+
+ONE = [{"full_name": "acme/tinyserve"}]
+
+
+@pytest.mark.parametrize(
+    ("payload", "repos", "active"),
+    [
+        (installed("created", repositories=ONE), ("acme/tinyserve",), True),
+        (installed("unsuspend", repositories=None), (), True),
+        (installed("new_permissions_accepted"), (), True),
+        (installed("deleted", repositories=ONE), (), False),
+        (installed("suspend"), (), False),
+    ],
+)
+def test_an_installation_changes(payload, repos, active):
+    assert parse("installation", payload) == InstallationChanged(5, "", repos, active, AT)
+
+
+def test_repositories_are_added_and_removed():
+    lists = {"repositories_added": ONE, "repositories_removed": [{"full_name": "acme/old"}]}
+    name = "installation_repositories"
+    added = InstallationChanged(5, "", ("acme/tinyserve",), True, AT)
+    removed = InstallationChanged(5, "", ("acme/old",), False, AT)
+    assert parse(name, installed("added", **lists)) == added
+    assert parse(name, installed("removed", **lists)) == removed
+    # An empty list names no repository; it does not mean all of them.
+    assert isinstance(parse(name, installed("removed", repositories_removed=[])), Ignored)
+
+
+def test_unix_seconds_are_a_time_too():
+    payload = installed("suspend", installation={"id": 5, "updated_at": 1767323045})
+    assert parse("installation", payload) == InstallationChanged(5, "", (), False, AT)
+
+
+@pytest.mark.parametrize("nothing", [COMMON | {"installation": None}, {"repository": COMMON["repository"]}])
+def test_the_hook_of_a_repository_names_no_installation(nothing):
+    payload = {k: v for k, v in job().items() if k != "installation"} | nothing
+    assert parse("workflow_job", payload) == RedJob(0, "acme/tinyserve", 7, 3, SHA)
+
+
+EXAMPLES = json.loads(KEPT.read_text())
+OTHERS = {
+    "check_run requested_action": Ignored,  # another App's button and checks
+    "check_run rerequested": Ignored,
+    "check_suite rerequested": Ignored,  # sent by a bot
+    "issue_comment created": Ignored,  # on an issue
+    "issue_comment edited": Ignored,
+    "push": Ignored,  # a tag
+    "workflow_job completed": Ignored,  # green
+    "workflow_run completed": Ignored,  # of a pull request
+    "pull_request closed": PullClosed,
+    "pull_request synchronize": PullMoved,
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_published_examples_are_read(example):
+    name, _, _ = example.partition(" ")
+    event = parse(name, EXAMPLES[example])
+    assert type(event) is OTHERS.get(example, InstallationChanged)
+    assert not isinstance(event, Ignored) or "lacks what is needed" not in event.why
 
 
 @pytest.mark.parametrize(
@@ -131,8 +322,12 @@ def test_a_comment_on_an_issue_an_edit_and_a_bot_are_ignored():
         job(id="7"),
         job(id=True),
         job() | {"repository": {"full_name": "a/../b"}},
-        job() | {"installation": None},
+        job() | {"installation": {}},
+        job() | {"installation": {"id": "5"}},
         job() | {"workflow_job": None},
+        job() | {"action": ["completed"]},
+        job(id=2**63),
+        job(id=-1),
         {},
     ],
 )
@@ -148,16 +343,22 @@ JSON = st.recursive(
 
 
 @given(
-    st.sampled_from(["workflow_job", "workflow_run", "issue_comment", "push"]),
-    st.dictionaries(
-        st.sampled_from(
-            ["action", "workflow_job", "workflow_run", "comment", "issue", "repository", "sender"]
-        ),
-        JSON,
-    ),
+    st.sampled_from(sorted(EXAMPLES)), st.lists(st.tuples(st.integers(0, 400), JSON), min_size=1, max_size=4)
 )
-def test_no_payload_raises(name, payload):
-    parse(name, payload)
+def test_no_payload_raises(example, changes):
+    """Examples in which some fields, wherever they are, hold something else."""
+    payload = json.loads(json.dumps(EXAMPLES[example]))
+    for number, value in changes:
+        places = [place for place in _places(payload) if place[1] != "action"]
+        holder, key = places[number % len(places)]
+        holder[key] = value
+    parse(example.partition(" ")[0], payload)
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) below a JSON value."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [(value, key) for key in keys] + [place for key in keys for place in _places(value[key])]
 
 
 def test_signature():

@@ -1,6 +1,7 @@
 """Reads give plain values; what is not there is None or empty."""
 
 import pytest
+import requests
 from flask import jsonify
 
 from bot.github import reads
@@ -26,7 +27,7 @@ def test_a_file_over_a_megabyte_is_read_whole(stage, repo):
 
 def test_the_pull_request_of_a_commit_its_base_and_its_files(stage, repo):
     head = stage.open_pull().head.sha
-    found = reads.open_pull(repo, head)
+    (found,) = reads.open_pulls(repo, head, 1)
     assert (found.number, found.head_sha, found.head_repo, found.base_ref) == (
         1,
         head,
@@ -40,11 +41,37 @@ def test_the_pull_request_of_a_commit_its_base_and_its_files(stage, repo):
 
 
 def test_a_commit_without_an_open_pull_request_has_none(stage, repo):
-    assert reads.open_pull(repo, reads.branch_head(repo, "feature")) is None
+    assert reads.open_pulls(repo, reads.branch_head(repo, "feature"), 1) == ()
     pull = stage.open_pull()
     pull.edit(state="closed")
-    assert reads.open_pull(repo, pull.head.sha) is None
+    assert reads.open_pulls(repo, pull.head.sha, 1) == ()
     assert reads.pull(repo, 1) is None
+
+
+def control(stage, name: str, **fields: object) -> dict:
+    answer = requests.post(f"{stage.url}/_demo/{name}", json=fields, timeout=5)
+    assert answer.ok, answer.text
+    return answer.json()
+
+
+def test_a_forks_pull_request_is_found_by_the_branch_of_its_run(stage, repo):
+    """GitHub lists none for its commit."""
+    head = reads.branch_head(repo, "feature")
+    number = control(stage, "fork-pull", user="stranger-c", branch="main", sha=head)["number"]
+    run = control(stage, "recorded-job", workflow="ci.yml", head_sha=head, log="", pull=number)["run_id"]
+    (found,) = reads.open_pulls(repo, head, run)
+    assert (found.number, found.head_repo, found.head_ref) == (number, "stranger-c/tinyserve", "main")
+    assert reads.open_pulls(repo, head, run + 999) == ()
+    main = reads.branch_head(repo, "main")
+    assert reads.open_pulls(repo, main, run) == (), "its head is another commit"
+
+
+def test_two_pull_requests_with_one_head_are_both_found(stage, repo):
+    first = stage.open_pull()
+    stage.repo().create_git_ref("refs/heads/release", stage.repo().get_commits("main")[1].sha)
+    second = stage.repo("dev-a").create_pull(base="release", head="feature", title="Faster", body="")
+    numbers = [pull.number for pull in reads.open_pulls(repo, first.head.sha, 1)]
+    assert numbers == [first.number, second.number]
 
 
 @pytest.mark.parametrize(
@@ -72,3 +99,10 @@ def test_a_log_is_fetched_without_our_token_and_a_gone_one_is_none(stage, repo):
         assert b"".join(log) == b"\xef\xbb\xbfavg_kl_div=0.0034\n"
     with job_log(repo, 999_999) as nothing:
         assert nothing is None
+
+
+def test_a_base_is_a_commit_that_the_branch_contains(stage, repo):
+    main, first = (commit.sha for commit in stage.repo().get_commits("main"))
+    feature = reads.branch_head(repo, "feature")
+    assert [reads.is_ancestor(repo, "main", sha) for sha in (main, first)] == [True, True]
+    assert [reads.is_ancestor(repo, "main", sha) for sha in (feature, "0" * 40)] == [False, False]

@@ -3,13 +3,10 @@
 import pytest
 from github import GithubException
 
-from bot.github import reads, writes
+from bot.github import writes
 
 MARKER = "<!-- kl-triage:v1 key=a"
 LOGIN = "kl-triage[bot]"
-FILE = "test/test_kl.py"
-OLD = b"class TestKL:\n    kl_threshold = 0.003\n"
-NEW = b"class TestKL:\n    # why\n    kl_threshold = 0.005\n"
 
 
 def twice(action):
@@ -87,35 +84,3 @@ def test_evidence_makes_its_branch_once_and_keeps_what_was_there(stage, repo, lo
         "one/readings.jsonl",
         "two/readings.jsonl",
     ]
-
-
-def test_a_file_is_committed_once_and_somebody_elses_edit_is_left_alone(stage, repo):
-    writes.ensure_branch(repo, "kl-triage/bump/x", reads.branch_head(repo, "main"))
-    writes.ensure_branch(repo, "kl-triage/bump/x", reads.branch_head(repo, "main"))
-    assert writes.commit_file(repo, "kl-triage/bump/x", FILE, old=OLD, new=NEW, message="Bump")
-    head = reads.branch_head(repo, "kl-triage/bump/x")
-    assert writes.commit_file(repo, "kl-triage/bump/x", FILE, old=OLD, new=NEW, message="Bump")
-    assert reads.branch_head(repo, "kl-triage/bump/x") == head
-    assert not writes.commit_file(repo, "kl-triage/bump/x", FILE, old=b"other", new=b"more", message="Bump")
-    assert reads.file_at(repo, FILE, "kl-triage/bump/x") == NEW
-
-
-def test_a_draft_whose_answer_was_lost_is_opened_once_and_a_closed_one_is_not_reopened(
-    stage, repo, lose_the_next_answer
-):
-    writes.ensure_branch(repo, "kl-triage/bump/x", reads.branch_head(repo, "main"))
-    writes.commit_file(repo, "kl-triage/bump/x", FILE, old=OLD, new=NEW, message="Bump")
-    lose_the_next_answer("POST", "/pulls")
-
-    def draft():
-        return writes.ensure_draft_pull(
-            repo, "kl-triage/bump/x", "main", title="Relax", body="why", label="kl-triage"
-        )
-
-    opened = twice(draft)
-    pulls = list(stage.repo().get_pulls(state="all"))
-    assert [(pull.number, pull.draft) for pull in pulls] == [(opened.number, True)]
-    assert [label.name for label in pulls[0].labels] == ["kl-triage"]
-    pulls[0].edit(state="closed")
-    assert draft().state == "closed"
-    assert stage.repo().get_pulls(state="open").totalCount == 0

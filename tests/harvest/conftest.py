@@ -17,6 +17,7 @@ from bot.store import Store, open_database
 from bot.triage.harvest import Source
 from bot.triage.harvest_past import Past, Tally, Waiting
 from rules import Pack, load_named
+from tests.cli.command import run
 from tests.demo_github.conftest import pem, receiver, seeded, stage  # noqa: F401
 from tests.demo_github.github_stage import Stage
 from tests.harvest.past import CONFIG, PastCI, ago
@@ -66,7 +67,7 @@ def harvest(source):
 
 @dataclass
 class Command:
-    """`kl-triage harvest` as a process."""
+    """`kl-triage harvest`, in this process or as one of its own."""
 
     stage: Stage
     folder: Path
@@ -75,22 +76,26 @@ class Command:
     def database(self) -> str:
         return f"sqlite:///{self.folder}/kl.sqlite"
 
-    def start(self, *options: str, login: str = "maintainer-b") -> subprocess.Popen[str]:
-        """`login`: whose token it has; empty for none."""
-        arguments = [NAME, "--api", self.stage.url, "--database", self.database, *options]
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        """A process."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("KL_TRIAGE_")}
         return subprocess.Popen(
-            [sys.executable, "-m", "bot.cli", "harvest", *arguments],
-            env=env | ({"KL_TRIAGE_GITHUB_TOKEN": f"token-of-{login}"} if login else {}),
+            [sys.executable, "-m", "bot.cli", *self._words(options)],
+            env=env | {"KL_TRIAGE_GITHUB_TOKEN": "token-of-maintainer-b"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def run(self, *options: str, **changed: str) -> tuple[int, str, str]:
-        process = self.start(*options, **changed)
-        out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
+    def run(self, *options: str, login: str = "maintainer-b") -> tuple[int, str, str]:
+        """In this process. `login`: whose token it has; empty for none."""
+        ours = dict.fromkeys(name for name in os.environ if name.startswith("KL_TRIAGE_"))
+        token = f"token-of-{login}" if login else None
+        done = run(*self._words(options), env={**ours, "KL_TRIAGE_GITHUB_TOKEN": token})
+        return done.returncode, done.stdout, done.stderr
+
+    def _words(self, options: tuple[str, ...]) -> list[str]:
+        return ["harvest", NAME, "--api", self.stage.url, "--database", self.database, *options]
 
     def document(self, *options: str) -> dict:
         code, out, err = self.run("--json", *options)

@@ -9,6 +9,7 @@ from flask import jsonify, request
 
 from bot.demo.github.state import LogFault
 from bot.demo.github.world import Quota
+from bot.github.patience import RateLimited
 from bot.github.runs import attempt_jobs
 from bot.triage import harvest_live
 from bot.triage.harvest import JobState, read_job
@@ -30,7 +31,7 @@ def test_jobs_are_read_and_the_run_is_closed(svc, event, store, source):  # noqa
     reader = source().reader
     found = harvest_live.jobs_to_read(svc, event)
     (job,) = found["jobs"]
-    assert harvest_live.read_job(svc, event, found["config"], job) == {"readings": 1}
+    assert harvest_live.read_job(svc, event, found["config"], job) == 1
     assert not store.is_run_done("acme/tinyserve", event["run_id"], 1, reader)
     harvest_live.close_run(svc, event, found)
     assert store.is_run_done("acme/tinyserve", event["run_id"], 1, reader)
@@ -65,18 +66,20 @@ def test_every_mode_but_off_keeps_history(stage, svc, event, config, read):  # n
     assert bool(harvest_live.jobs_to_read(svc, event).get("jobs")) is read
 
 
-def test_a_spent_rate_limit_is_answered_with_the_time_to_sleep(past, svc, event, store):  # noqa: F811
+def test_a_spent_rate_limit_is_raised_with_the_time_to_sleep_until(past, svc, event, store):  # noqa: F811
     found = harvest_live.jobs_to_read(svc, event)
     past.world.quota = Quota(limit=100, remaining=0, reset=int(time.time()) + 300)
-    wait = harvest_live.read_job(svc, event, found["config"], found["jobs"][0])
-    assert 290 < wait["wait_s"] <= 301
+    with pytest.raises(RateLimited) as limited:
+        harvest_live.read_job(svc, event, found["config"], found["jobs"][0])
+    assert 290 < limited.value.until.timestamp() - time.time() <= 301
     assert store.harvested("acme/tinyserve").jobs == {}
 
 
 def test_a_share_of_the_rate_limit_is_left_to_investigations(past, svc, event):  # noqa: F811
     past.world.quota = Quota(limit=100, remaining=21, reset=int(time.time()) + 300)
     past.asked.clear()
-    assert harvest_live.jobs_to_read(svc, event)["wait_s"] > 290
+    with pytest.raises(RateLimited):
+        harvest_live.jobs_to_read(svc, event)
     assert past.world.quota.remaining >= 19
 
 

@@ -133,6 +133,9 @@ def correct(operations: Json) -> None:
     labels.append(labels[0]["properties"]["labels"])  # "You can also pass an `array` of labels directly"
     logs = operations["GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs"]["responses"]
     logs["410"] = {"$ref": "urn:github#/$defs/basic-error"}  # what expired logs answer, as users report
+    # There an account is a user and an enterprise at once; one installation is described rightly.
+    listed = operations["GET /app/installations"]["responses"]["200"]
+    listed["items"] = operations["GET /app/installations/{installation_id}"]["responses"]["200"]
     for operation in operations.values():
         if "created" in operation["query"]:  # a date-time there, a range such as >=2026-01-01 in the guide
             operation["query"]["created"] = {"type": "string"}

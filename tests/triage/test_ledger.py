@@ -13,8 +13,9 @@ from bot.source import locate
 from bot.store import Bump, Store, open_database
 from bot.store.base import utcnow
 from bot.triage import ledger
+from bot.triage.barring import bump_refusal, context
 from bot.triage.casefile import case_file
-from bot.triage.measuring import _bump_refusal, _context, verdict_of, wants_runs
+from bot.triage.measuring import verdict_of, wants_runs
 from bot.triage.proposing import open_pull_request
 from bot.triage.services import Services
 from bot.verdict import VerdictKind
@@ -116,8 +117,8 @@ def test_the_first_bound_and_each_move_are_kept_in_the_facts(svc, stage, read, g
     assert stored["moves"][1]["url"] == f"{stage.url}/acme/tinyserve/commit/{first}"
     assert "someone" not in str(stored) and "dev-a" not in str(stored)
     assert (stored["complete"], stored["refusal"]) == (True, None)
-    assert _bump_refusal(svc, found) is None
-    assert _context(svc, found, []).first_bound == 0.003
+    assert bump_refusal(svc, found) is None
+    assert context(svc, found, []).first_bound == 0.003
     case = case_file(svc, found)
     assert [move.new for move in case.ledger.moves] == [0.001, 0.002, 0.003]
     assert case.expires == f"{found.created_at + timedelta(days=90):%Y-%m-%d}"
@@ -133,7 +134,7 @@ def test_it_is_read_once(svc, stage, read, grow):
 def test_a_move_by_anybody_within_the_cooling_time_bars_the_next(svc, stage, read, grow):
     grow("0.002", 200)
     moved = grow("0.003", 20)
-    refusal = _bump_refusal(svc, read())
+    refusal = bump_refusal(svc, read())
     assert refusal.code == "cooling"
     assert refusal.sentence == (
         f"The bound was moved 0.002 → 0.003 on {day(20)} in {moved[:7]} "
@@ -144,7 +145,7 @@ def test_a_move_by_anybody_within_the_cooling_time_bars_the_next(svc, stage, rea
 def test_a_move_before_the_cooling_time_does_not_bar(svc, read, grow):
     grow("0.002", 200)
     grow("0.003", 91)
-    assert _bump_refusal(svc, read()) is None
+    assert bump_refusal(svc, read()) is None
 
 
 def test_a_move_counts_from_the_day_its_pull_request_was_merged(svc, stage, grow, read, monkeypatch):
@@ -154,7 +155,7 @@ def test_a_move_counts_from_the_day_its_pull_request_was_merged(svc, stage, grow
     moved = commit(stage.git_dir, "topic", {FILE: text("0.003")}, "Relax", parent)
     stage.repo().create_pull(base="main", head="topic", title="Relax", body="")
     stage.repo("maintainer-b").get_git_ref("heads/main").edit(moved)
-    refusal = _bump_refusal(svc, read())
+    refusal = bump_refusal(svc, read())
     assert refusal.code == "cooling" and f"on {day(0)} in {moved[:7]}" in refusal.sentence
 
 
@@ -166,7 +167,7 @@ def test_where_the_merge_of_the_last_move_cannot_be_read_none_is_made(svc, stage
         return (jsonify({"message": "No"}), 404) if request.path.endswith("/pulls") else None
 
     stage.server.world.before.append(refuse)
-    refusal = _bump_refusal(svc, read())
+    refusal = bump_refusal(svc, read())
     stage.server.world.before.clear()
     assert refusal.code == ledger.UNREADABLE
 
@@ -175,14 +176,14 @@ def test_without_the_first_bound_none_is_moved(svc, read, grow, monkeypatch):
     grow("0.003", 200)
     monkeypatch.setattr(ledger.past, "MAX_LISTED", 1)
     found = read()
-    assert _bump_refusal(svc, found).code == ledger.UNREADABLE
+    assert bump_refusal(svc, found).code == ledger.UNREADABLE
     assert found.facts["ledger"]["first"] is None
 
 
 def test_a_commit_of_the_far_future_counts_as_one_of_today(svc, read, grow):
     grow("0.002", 200)
     grow("0.003", -400)
-    assert f"on {day(0)} in" in _bump_refusal(svc, read()).sentence
+    assert f"on {day(0)} in" in bump_refusal(svc, read()).sentence
 
 
 def test_the_lower_first_bound_of_history_and_table_is_the_cap_s(svc, read, grow):
@@ -200,7 +201,7 @@ def test_the_lower_first_bound_of_history_and_table_is_the_cap_s(svc, read, grow
             expires_at=utcnow() - timedelta(days=210),
         )
     )
-    assert _context(svc, read(), []).first_bound == 0.0015
+    assert context(svc, read(), []).first_bound == 0.0015
 
 
 @pytest.mark.parametrize(("state", "code"), [("closed", "declined"), ("open", "bump_is_open")])
@@ -209,7 +210,7 @@ def test_a_bump_that_is_open_or_was_declined_bars_the_next_without_the_table(
 ):
     grow("0.003", 200)
     pull = bump(stage, "0.004", state)
-    refusal = _bump_refusal(svc, read())
+    refusal = bump_refusal(svc, read())
     assert refusal.code == code
     assert f"#{pull.number} " in refusal.sentence and pull.html_url in refusal.sentence
     assert day(0) in refusal.sentence
@@ -220,7 +221,7 @@ def test_a_merged_bump_is_a_move_within_the_cooling_time(svc, stage, read, grow)
     grow("0.003", 200)
     pull = bump(stage, "0.004", "merged")
     found = read()
-    assert _bump_refusal(svc, found).code == "cooling"
+    assert bump_refusal(svc, found).code == "cooling"
     outcome = svc.store.outcomes("acme/tinyserve")[pull.number]
     assert (outcome.state, outcome.at.date()) == ("merged", datetime.now(UTC).date())
 
@@ -233,7 +234,7 @@ def test_a_declined_bump_of_another_site_does_not_bar(svc, stage, read, grow):
     )
     pull = repo.create_pull(base="main", head="kl-triage/bump/testkl-00000000/0.004", title="x", body="")
     pull.edit(state="closed")
-    assert _bump_refusal(svc, read()) is None
+    assert bump_refusal(svc, read()) is None
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_what_github_refuses_bars_the_bump(svc, stage, read, grow, path, status,
         )
 
     stage.server.world.before.append(refuse)
-    refusal = _bump_refusal(svc, read())
+    refusal = bump_refusal(svc, read())
     stage.server.world.before.clear()
     assert refusal.code == ledger.UNREADABLE
     told = f"GitHub did not give the earlier moves of this bound ({why})"
@@ -272,17 +273,17 @@ def test_a_verdict_without_history_may_be_asked_for_again(svc, read, grow):
     svc.store.open_investigation(
         investigation("kl-2", site_key=KEY, job_url="https://example.invalid/8", facts=found.facts), []
     )
-    assert _bump_refusal(svc, svc.store.investigation("kl-2")) is None
+    assert bump_refusal(svc, svc.store.investigation("kl-2")) is None
 
 
 def test_a_test_that_the_default_branch_has_not_is_not_bumped(svc, read):
-    refusal = _bump_refusal(svc, read(test=f"{FILE}::TestNew.test_hit"))
+    refusal = bump_refusal(svc, read(test=f"{FILE}::TestNew.test_hit"))
     assert refusal.code == "not_on_default_branch"
 
 
 def test_another_literal_on_the_default_branch_is_not_bumped(svc, read, grow):
     grow("0.003", 200)
-    assert _bump_refusal(svc, read(site_key="other.py::TestKL.kl_threshold")).code == "site_moved"
+    assert bump_refusal(svc, read(site_key="other.py::TestKL.kl_threshold")).code == "site_moved"
 
 
 def test_recently_touched_files_are_named(svc, read, grow):

@@ -1,6 +1,7 @@
 """The odds for single-prompt faults, and the references they rest on, on simulated tests."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,7 +26,12 @@ def draw(seed, runs, sds=EQUAL, tail=None):
 
 def bound(sds=EQUAL, tail=None):
     """Exceeded in 5 % of runs."""
-    return math.log(float(np.quantile(draw(0, 50_000, sds, tail).mean(axis=1), 0.95)))
+    return _bound(tuple(sds), tail)
+
+
+@cache
+def _bound(sds, tail):
+    return math.log(float(np.quantile(draw(0, 50_000, np.array(sds), tail).mean(axis=1), 0.95)))
 
 
 def judged(head, base, log_bound):
@@ -113,18 +119,18 @@ TESTS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_a_healthy_test_is_not_called_intermittent(name):
-    """200 tests each, four looks at 8 to 32 runs an arm. Ville's inequality allows 10 of 200 to reach 20 : 1
-    and 1 to reach 200 : 1. Measured: none of the normal ones, 5 and 5 of t(5) and t(4), 1 and 0."""
+    """120 tests each, four looks at 8 to 32 runs an arm. Ville's inequality allows 6 of 120 to reach 20 : 1
+    and 1 to reach 200 : 1. Measured on 200: none of the normal ones, 5 and 5 of t(5) and t(4), 1 and 0."""
     sds, tail = TESTS[name]
     at = bound(sds, tail)
     largest, called = [], 0
-    for seed in range(200):
+    for seed in range(120):
         head, base = draw([seed, 3], 32, sds, tail), draw([seed, 4], 32, sds, tail)
         looks = [judged(head[:n], base[:n], at) for n in (8, 16, 24, 32)]
         largest.append(max(look.log_odds for look in looks))
         called += any(look.log_odds >= FAULT_ODDS and bool(look.suspects) for look in looks)
     assert np.mean(np.array(largest) >= math.log(20)) <= 0.05
-    assert called <= 0.03 * 200
+    assert called <= 0.03 * 120
 
 
 @pytest.mark.parametrize(("same_prompt", "least"), [(True, 0.98), (False, 0.9)])

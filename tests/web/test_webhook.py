@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from waitress import create_server, wasyncore
 
 from bot.store import Delivery, Store, open_database
 from bot.triage.intake import Intake, Outcome
+from bot.verdict.answer import Refusal
 from bot.web.app import MAX_BODY, create_app
 
 SECRET = "webhook-secret"
@@ -48,7 +50,7 @@ class Server:
 
 @pytest.fixture
 def server(tmp_path) -> Iterator[Server]:
-    database = open_database(f"sqlite:///{tmp_path}/kl.sqlite")
+    database = open_database(f"sqlite:///{tmp_path}/kl.sqlite", busy_s=0.5)
     intake = CountingIntake(database)
     app = create_app(intake, Store(database), secret=SECRET)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -173,6 +175,23 @@ def test_a_delivery_without_a_guid_is_400(server):
 def test_health_is_answered_and_the_overview_is_off_by_default(server):
     assert requests.get(f"{server.url}/healthz", timeout=5).text == "ok\n"
     assert requests.get(f"{server.url}/", timeout=5).status_code == 404
+
+
+def test_a_locked_database_is_503_so_that_github_shows_the_delivery_as_failed(server, tmp_path):
+    other = sqlite3.connect(f"{tmp_path}/kl.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert deliver(server, red_job()).status_code == 503
+    other.execute("ROLLBACK")
+    assert server.deliveries() == []
+    assert deliver(server, red_job()).status_code == 202
+
+
+def test_trouble_is_503_with_its_sentence(tmp_path):
+    database = open_database(f"sqlite:///{tmp_path}/kl.sqlite")
+    trouble = Refusal("stuck", "Work has waited.")
+    app = create_app(CountingIntake(database), Store(database), secret=SECRET, health=lambda: trouble)
+    answer = app.test_client().get("/healthz")
+    assert (answer.status_code, answer.text) == (503, "Work has waited.\n")
 
 
 def test_without_a_secret_there_is_no_server(tmp_path):

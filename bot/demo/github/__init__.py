@@ -13,6 +13,7 @@ It prints {"url": "http://127.0.0.1:…"} when it listens. DIR/repo.git is the b
 A `DemoConfig` names owner, repo, default branch, `users` (login: role and token), the `app` (id, slug, PEM
 of its public key, permissions), the `runners` (name, labels) and the `hook` (url, secret). The App finds its
 installation by `GET /repos/{owner}/{repo}/installation`. People look at `{url}/{owner}/{repo}/`.
+With `api_prefix` "/api/v3" the REST API is below that path alone, as on GitHub Enterprise Server.
 
 The demo's own controls (JSON in and out, no token; GitHub has none of these paths):
 
@@ -25,6 +26,7 @@ The demo's own controls (JSON in and out, no token; GitHub has none of these pat
                                merged, workflow runs
     GET  /_demo/deliveries     webhooks sent, oldest first: guid, event, action, status, error, payload
     POST /_demo/redeliver      {guid}: sends one again under its GUID
+    POST /_demo/fork-pull, fork-push, rerequest, rerun, installation: see control_people.py
 """
 
 from __future__ import annotations

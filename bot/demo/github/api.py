@@ -175,7 +175,7 @@ def _number(name: str, default: int) -> int:
 
 def _page_url(number: int) -> str:
     query = {**request.args.to_dict(), "page": str(number)}
-    return f"{the_world().base_url}{request.path}?{urlencode(query)}"
+    return f"{the_world().api_url}{request.path}?{urlencode(query)}"
 
 
 def rate_limit(w: World) -> Json:

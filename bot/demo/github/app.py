@@ -13,20 +13,26 @@ from werkzeug.exceptions import HTTPException
 from bot.demo.executor import JobExecutor
 from bot.demo.github import (
     control,
+    control_people,
     pages,
     routes_actions,
+    routes_app,
     routes_blobs,
     routes_checks,
     routes_contents,
     routes_git,
+    routes_hooks,
     routes_issues,
+    routes_labels,
     routes_pulls,
     routes_repo,
+    routes_reviews,
 )
 from bot.demo.github.api import rate_limit, spend
+from bot.demo.github.below import Below
 from bot.demo.github.callbacks import Callbacks
 from bot.demo.github.config import DemoConfig
-from bot.demo.github.errors import ApiError
+from bot.demo.github.errors import ApiError, not_found
 from bot.demo.github.git import Git, GitError
 from bot.demo.github.tokens import Tokens
 from bot.demo.github.webhooks import Webhooks
@@ -34,7 +40,7 @@ from bot.demo.github.world import EXTENSION, World, the_world
 
 log = logging.getLogger(__name__)
 MAX_BODY = 64 << 20
-PLACES = ("pages", "blobs", "control", "static")
+PLACES = ("pages", "manifests", "blobs", "control", "control_people", "static")
 """Blueprints that are not GitHub's REST API."""
 
 
@@ -66,17 +72,22 @@ def create_app(config: DemoConfig, git_dir: Path, base_url: str, executor: JobEx
     app.jinja_env.trim_blocks = True
     for module in (
         routes_contents, routes_git, routes_pulls, routes_issues, routes_checks, routes_actions, routes_repo,
-        routes_blobs, control, pages,
+        routes_blobs, control, control_people, pages, routes_app, routes_hooks,
+        routes_labels, routes_reviews,
     ):  # fmt: skip
         app.register_blueprint(module.bp)
     app.register_blueprint(routes_repo.accounts)
     app.register_blueprint(routes_contents.archives)
+    app.register_blueprint(routes_app.manifests)
+    app.register_blueprint(routes_hooks.repository_hooks)
     app.before_request(_before)
     app.after_request(_after)
     app.register_error_handler(ApiError, ApiError.response)
     app.register_error_handler(GitError, _git_refused)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _crashed)
+    if config.api_prefix:
+        app.wsgi_app = Below(app.wsgi_app, config.api_prefix)  # type: ignore[method-assign]
     return app
 
 
@@ -89,6 +100,8 @@ def _before() -> ResponseReturnValue | None:
     if not is_api():
         return None
     world = the_world()
+    if request.script_root != world.config.api_prefix:
+        raise not_found()
     g.caller = world.tokens.caller(request.headers.get("Authorization"))
     spend(world)
     for hook in world.before:

@@ -16,6 +16,15 @@ APP_PERMISSIONS: dict[str, str] = {
     "metadata": "read",
     "pull_requests": "write",
 }
+APP_EVENTS = (
+    "check_run",
+    "check_suite",
+    "issue_comment",
+    "pull_request",
+    "push",
+    "workflow_job",
+    "workflow_run",
+)
 
 
 class ConfigError(ValueError):
@@ -41,6 +50,13 @@ class DemoApp(_Strict):
     public_key: str
     """PEM of the RSA public key the App's tokens (RS256) are verified with."""
     permissions: dict[str, str] = Field(default_factory=lambda: dict(APP_PERMISSIONS))
+    events: tuple[str, ...] = APP_EVENTS
+    approved: dict[str, str] | None = None
+    """What an owner approved on installing it; None: all it asks for."""
+
+    @property
+    def granted(self) -> dict[str, str]:
+        return self.permissions if self.approved is None else self.approved
 
 
 class DemoHook(_Strict):
@@ -55,6 +71,8 @@ class DemoRunner(_Strict):
 
     name: str = "cpu-local-0"
     labels: tuple[str, ...] = ("self-hosted", "kl-cpu")
+    online: bool = True
+    """As the list of runners shows it."""
 
 
 class DemoConfig(_Strict):
@@ -64,8 +82,14 @@ class DemoConfig(_Strict):
     repo: str
     default_branch: str = "main"
     private: bool = False
+    teams: tuple[str, ...] = ()
+    """Slugs of the organization's teams that have access."""
     users: dict[str, DemoUser] = Field(default_factory=dict)
     app: DemoApp
+    app_is_installed: bool = True
+    """False: the App exists, on no repository."""
+    api_prefix: str = Field("", pattern=r"(/[a-z0-9]+)*")
+    """`/api/v3` makes it a GitHub Enterprise Server."""
     hook: DemoHook | None = None
     runners: tuple[DemoRunner, ...] = (DemoRunner(),)
     installation_token_ttl_s: float = 3600

@@ -15,11 +15,12 @@ from bot.demo.github.callbacks import finish
 from bot.demo.github.config import DemoHook
 from bot.demo.github.errors import ApiError, not_found
 from bot.demo.github.runs import Occasion, add_run
-from bot.demo.github.state import Job, Json, Pull, User, now
+from bot.demo.github.state import Job, Json, LogFault, Pull, User, now
 from bot.demo.github.workflows import FOLDER, register
 from bot.demo.github.world import World, the_world
 
 bp = Blueprint("control", __name__, url_prefix="/_demo")
+STEP_CONCLUSIONS = ("success", "failure", "cancelled", "skipped")
 RECORDED_RUNNER = Runner(1, "recorded-runner-0", ("self-hosted",))
 
 
@@ -64,7 +65,8 @@ def refresh() -> ResponseReturnValue:
 
 @bp.post("/recorded-job")
 def recorded_job() -> ResponseReturnValue:
-    """{workflow, head_sha, log, pull?, conclusion?, name?, labels?, runner?, user?}: a run that has ended.
+    """{workflow, head_sha, log, pull?, conclusion?, name?, labels?, runner?, user?, log_fault?}: a run that
+    has ended; `log_fault`: fields of `LogFault`.
 
     Sends `workflow_job` and `workflow_run` completed as if it had just run; {run_id, job_id} come back.
     """
@@ -95,12 +97,16 @@ def _record(w: World, data: Json) -> Job:
     number = 1 + sum(run.workflow is workflow for run in w.state.runs.values())
     run_id = w.state.next_id("run")
     run, job = add_run(w, workflow, why, why.title, name, labels, run_id=run_id, number=number)
+    run.head_repository = pull.head_repository if pull else None
     run.status = job.status = "in_progress"
     job.started_at = now()
     job.runner = Runner(1, field(data, "runner", str, RECORDED_RUNNER.name), labels)
     conclusion = field(data, "conclusion", str, "failure")
-    job.steps = (JobStep(1, name, "completed", conclusion, job.started_at, now()),)
+    if conclusion in STEP_CONCLUSIONS:
+        job.steps = (JobStep(1, name, "completed", conclusion, job.started_at, now()),)
     job.log += text.encode("utf-8")
+    fault: Json | None = field(data, "log_fault", dict, None)
+    job.log_fault = LogFault(**fault) if fault else None
     events.check(w, "created", w.state.checks[job.id], who)
     return job
 

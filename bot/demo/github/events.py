@@ -31,7 +31,7 @@ def emit(w: World, event: str, action: str | None, sender: User, parts: Json) ->
 
 def _organization(w: World) -> Json:
     login = w.owner.login
-    url = f"{w.base_url}/orgs/{login}"
+    url = f"{w.api_url}/orgs/{login}"
     return {
         "login": login,
         "id": w.owner.id,
@@ -57,14 +57,19 @@ def workflow_run(w: World, action: str, run: Run) -> None:
     emit(w, "workflow_run", action, run.actor, parts)
 
 
-def check(w: World, action: str, found: CheckRun, sender: User) -> None:
-    emit(w, "check_run", action, sender, {"check_run": _check_with_suite(w, found)})
+def check(w: World, action: str, found: CheckRun, sender: User, more: Json | None = None) -> None:
+    emit(w, "check_run", action, sender, {"check_run": _check_with_suite(w, found), **(more or {})})
 
 
 def _check_with_suite(w: World, found: CheckRun) -> Json:
+    return {**check_run(w, found), "check_suite": suite_shape(w, found)}
+
+
+def suite_shape(w: World, found: CheckRun) -> Json:
+    """The suite of a check run as webhooks show it."""
     shape = check_run(w, found)
     branch = next((p.head_ref for p in w.state.pulls.values() if p.head_sha == found.head_sha), None)
-    suite = {
+    return {
         "id": found.suite_id,
         "node_id": node_id("CheckSuite", found.suite_id),
         "head_branch": branch,
@@ -79,7 +84,6 @@ def _check_with_suite(w: World, found: CheckRun) -> Json:
         "created_at": BORN.isoformat(),
         "updated_at": BORN.isoformat(),
     }
-    return {**shape, "check_suite": suite}
 
 
 def issue_comment(w: World, action: str, found: Comment, sender: User, changes: Json | None = None) -> None:

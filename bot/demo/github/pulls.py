@@ -33,7 +33,8 @@ def open_pull(
     head_ref, head_sha = branch_of(w, head, "head")
     base_ref, base_sha = branch_of(w, base, "base")
     for other in w.state.pulls.values():
-        if (other.state, other.head_ref, other.base_ref) == ("open", head_ref, base_ref):
+        same = (other.state, other.head_ref, other.base_ref) == ("open", head_ref, base_ref)
+        if same and other.head_repository is None:
             message = f"A pull request already exists for {w.config.owner}:{head_ref}."
             raise _refused(message)
     if w.git.merge_base(base_sha, head_sha) is None:
@@ -42,6 +43,23 @@ def open_pull(
     if w.git.is_ancestor(head_sha, base_sha):
         message = f"No commits between {base_ref} and {head_ref}"
         raise _refused(message)
+    return add_pull(w, head_ref, head_sha, base_ref, base_sha, title, body, draft, modify, who)
+
+
+def add_pull(
+    w: World,
+    head_ref: str,
+    head_sha: str,
+    base_ref: str,
+    base_sha: str,
+    title: str,
+    body: str | None,
+    draft: bool,
+    modify: bool,
+    who: User,
+    fork: str | None = None,
+) -> Pull:
+    """Makes it, tells of it and starts its workflows; `fork`: full name of the head's repository."""
     number, moment = w.state.next_id("number"), now()
     pull = Pull(
         id=w.state.next_id("pull"),
@@ -57,12 +75,18 @@ def open_pull(
         created_at=moment,
         updated_at=moment,
         maintainer_can_modify=modify,
+        head_repository=fork,
     )
     w.state.pulls[number] = pull
     refresh(w, pull)
     payload = events.pull_request(w, "opened", pull, who)
     runs.start_for_pull(w, "opened", pull, payload, who)
     return pull
+
+
+def head_owner(w: World, pull: Pull) -> str:
+    """In lower case: whose repository the head is in."""
+    return (pull.head_repository or w.config.full_name).partition("/")[0].casefold()
 
 
 def _refused(message: str) -> ApiError:
@@ -124,7 +148,8 @@ def close(w: World, pull: Pull, who: User) -> None:
 def reopen(w: World, pull: Pull, who: User) -> None:
     if pull.merged_at is not None:
         raise invalid("PullRequest", "state", "state cannot be changed. The pull request was merged.")
-    branch_of(w, pull.head_ref, "state")
+    if pull.head_repository is None:
+        branch_of(w, pull.head_ref, "state")
     pull.state, pull.closed_at, pull.updated_at = "open", None, now()
     payload = events.pull_request(w, "reopened", pull, who)
     runs.start_for_pull(w, "reopened", pull, payload, who)
@@ -141,12 +166,13 @@ def changed_files(w: World, pull: Pull) -> list[Json]:
 def branch_moved(w: World, branch: str, before: str, after: str, who: User) -> None:
     """Called after a branch was made, moved or deleted."""
     for pull in [p for p in w.state.pulls.values() if p.state == "open"]:
-        if pull.head_ref == branch and after == ZERO:
+        own = pull.head_ref == branch and pull.head_repository is None
+        if own and after == ZERO:
             close(w, pull, who)
         elif pull.base_ref == branch and after != ZERO and w.git.is_ancestor(pull.head_sha, after):
             _merged(w, pull, after, who)
-        elif pull.head_ref == branch:
-            _synchronize(w, pull, before, after, who)
+        elif own:
+            synchronize(w, pull, before, after, who)
         elif pull.base_ref == branch and after != ZERO:
             refresh(w, pull)
 
@@ -156,7 +182,7 @@ def _merged(w: World, pull: Pull, by_commit: str, who: User) -> None:
     close(w, pull, who)
 
 
-def _synchronize(w: World, pull: Pull, before: str, after: str, who: User) -> None:
+def synchronize(w: World, pull: Pull, before: str, after: str, who: User) -> None:
     pull.head_sha, pull.updated_at = after, now()
     pull.base_sha = w.git.refs("refs/heads/").get(f"refs/heads/{pull.base_ref}", pull.base_sha)
     refresh(w, pull)

@@ -1,4 +1,4 @@
-"""Pull requests as issues: comments, reactions, labels. Issues of their own do not exist here."""
+"""Lists of issues, and the comments and reactions of pull requests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from flask.typing import ResponseReturnValue
 from bot.demo.github import events
 from bot.demo.github.api import ROLES, actor, body, caller, field, moment, needs, page, role_of
 from bot.demo.github.errors import ApiError, invalid, not_found
+from bot.demo.github.routes_labels import issue_of
 from bot.demo.github.routes_pulls import MAX_BODY, pull_of
-from bot.demo.github.shapes_pulls import CONTENTS, comment, issue, label, reaction
-from bot.demo.github.state import Comment, Label, Reaction, now
+from bot.demo.github.shapes_pulls import CONTENTS, comment, issue, reaction
+from bot.demo.github.state import Comment, Issue, Pull, Reaction, now
 from bot.demo.github.world import World, the_world
 
 bp = Blueprint("issues", __name__, url_prefix="/repos/<owner>/<repo>/issues")
@@ -19,22 +20,26 @@ bp = Blueprint("issues", __name__, url_prefix="/repos/<owner>/<repo>/issues")
 @bp.get("")
 @needs("issues")
 def list_issues() -> ResponseReturnValue:
-    """Filters state (default open) and creator. Newest first."""
+    """Filters state (default open), creator and labels (all of them). Newest first."""
     w = the_world()
     state, creator = request.args.get("state", "open"), request.args.get("creator", "").casefold()
+    labels = {name.casefold() for name in request.args.get("labels", "").split(",") if name}
+    every: list[Issue | Pull] = [*w.state.pulls.values(), *w.state.issues.values()]
     found = [
-        pull
-        for pull in sorted(w.state.pulls.values(), key=lambda pull: -pull.number)
-        if state in ("all", pull.state) and creator in ("", pull.user.login.casefold())
+        item
+        for item in sorted(every, key=lambda item: -item.number)
+        if state in ("all", item.state)
+        and creator in ("", item.user.login.casefold())
+        and labels <= {label.name.casefold() for label in item.labels}
     ]
-    return page(found, lambda pull: issue(w, pull))
+    return page(found, lambda item: issue(w, item))
 
 
 @bp.get("/<int:number>")
 @needs("issues")
 def get_issue(number: int) -> ResponseReturnValue:
     w = the_world()
-    return jsonify(issue(w, pull_of(w, number)))
+    return jsonify(issue(w, issue_of(w, number)))
 
 
 @bp.get("/<int:number>/comments")
@@ -138,32 +143,3 @@ def create_reaction(number: int) -> ResponseReturnValue:
     made = Reaction(w.state.next_id("reaction"), who, content, now())
     found.reactions.append(made)
     return jsonify(reaction(w, made)), 201
-
-
-@bp.get("/<int:number>/labels")
-@needs("issues")
-def list_labels(number: int) -> ResponseReturnValue:
-    w = the_world()
-    return page(pull_of(w, number).labels, lambda item: label(w, item))
-
-
-@bp.post("/<int:number>/labels")
-@needs("issues", "write", "triage")
-def add_labels(number: int) -> ResponseReturnValue:
-    """Labels that do not exist yet are made."""
-    w = the_world()
-    pull, who = pull_of(w, number), actor(w)
-    for name in _label_names():
-        known = w.state.labels.setdefault(name.casefold(), Label(w.state.next_id("label"), name))
-        if known not in pull.labels:
-            pull.labels.append(known)
-            events.pull_request(w, "labeled", pull, who, {"label": label(w, known)})
-    return jsonify([label(w, item) for item in pull.labels])
-
-
-def _label_names() -> list[str]:
-    data = request.get_json(force=True, silent=True)
-    names = data.get("labels") if isinstance(data, dict) else data
-    if not isinstance(names, list) or not all(isinstance(n, str) and 0 < len(n) <= 50 for n in names):
-        raise invalid("Label", "name")
-    return names

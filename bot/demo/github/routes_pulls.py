@@ -31,7 +31,7 @@ def list_pulls() -> ResponseReturnValue:
         pull
         for pull in w.state.pulls.values()
         if state in ("all", pull.state)
-        and (not head or (head == pull.head_ref and owner.casefold() in ("", w.config.owner.casefold())))
+        and (not head or (head == pull.head_ref and owner.casefold() in ("", pulls.head_owner(w, pull))))
         and (not base or base == pull.base_ref)
     ]
     order = {"updated": "updated_at"}.get(request.args.get("sort", ""), "number")

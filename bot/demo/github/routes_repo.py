@@ -103,13 +103,15 @@ def get_commit(ref: str) -> ResponseReturnValue:
 @bp.get("/commits/<path:ref>/pulls")
 @needs("pull_requests")
 def pulls_of_commit(ref: str) -> ResponseReturnValue:
-    """Pull requests that contain the commit and have it not from their base."""
+    """Pull requests that contain the commit and have it not from their base; as on GitHub none of a fork."""
     w = the_world()
     sha = _commit(w, ref)
     found = [
         pull
         for pull in w.state.pulls.values()
-        if w.git.is_ancestor(sha, pull.head_sha) and not w.git.is_ancestor(sha, pull.base_sha)
+        if pull.head_repository is None
+        and w.git.is_ancestor(sha, pull.head_sha)
+        and not w.git.is_ancestor(sha, pull.base_sha)
     ]
     return page(found, lambda pull: shapes_pulls.pull_simple(w, pull))
 
@@ -181,7 +183,8 @@ def get_permission(username: str) -> ResponseReturnValue:
 @accounts.get("/repos/<owner>/<repo>/installation")
 def repository_installation(owner: str, repo: str) -> ResponseReturnValue:
     w = _the_app()
-    if f"{owner}/{repo}".casefold() != w.config.full_name.casefold():
+    known = f"{owner}/{repo}".casefold() == w.config.full_name.casefold()
+    if not known or not w.config.app_is_installed:
         raise not_found()
     return jsonify(installation(w))
 

@@ -66,12 +66,15 @@ def run(w: World, found: Run) -> Json:
         "workflow_url": f"{w.repo_url}/actions/workflows/{found.workflow.id}",
         "head_commit": simple_commit(w, found.head_sha),
         "repository": minimal_repository(w),
-        "head_repository": {
-            **minimal_repository(w),
-            "full_name": found.head_repository or w.config.full_name,
-            "fork": found.head_repository is not None,
-        },
+        "head_repository": _head_repository(w, found.head_repository),
     }
+
+
+def _head_repository(w: World, fork: str | None) -> Json:
+    if fork is None:
+        return {**minimal_repository(w), "fork": False}
+    owner = user(w, w.state.user(fork.partition("/")[0]))
+    return {**minimal_repository(w), "full_name": fork, "owner": owner, "fork": True}
 
 
 def simple_commit(w: World, sha: str) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.demo.github.diff import diff
 from bot.demo.github.shapes_repo import REPOSITORY_ID, app, repository, stamp, user, when
-from bot.demo.github.state import CheckRun, Comment, Json, Label, Pull, Reaction, User
+from bot.demo.github.state import CheckRun, Comment, Issue, Json, Label, LabelEvent, Pull, Reaction, User
 from bot.demo.github.world import World, node_id, quoted
 
 CONTENTS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
@@ -74,9 +74,9 @@ def pull_simple(w: World, pull: Pull) -> Json:
         "merge_commit_sha": pull.merge_sha,
         "assignee": None,
         "assignees": [],
-        "requested_reviewers": [],
-        "requested_teams": [],
-        "head": _side(w, pull.head_ref, pull.head_sha),
+        "requested_reviewers": [user(w, asked) for asked in pull.reviewers],
+        "requested_teams": [{**team(w, slug), "parent": None} for slug in pull.teams],
+        "head": _side(w, pull.head_ref, pull.head_sha, pull.head_repository),
         "base": _side(w, pull.base_ref, pull.base_sha),
         "_links": {name: {"href": href} for name, href in links.items()},
         "author_association": association(w, pull.user),
@@ -91,6 +91,7 @@ def pull_full(w: World, pull: Pull) -> Json:
     state = {True: "draft" if pull.draft else "clean", False: "dirty", None: "unknown"}[pull.mergeable]
     return {
         **pull_simple(w, pull),
+        "requested_teams": [team(w, slug) for slug in pull.teams],
         "merged": pull.merged_at is not None,
         "mergeable": pull.mergeable,
         "rebaseable": pull.mergeable,
@@ -106,14 +107,12 @@ def pull_full(w: World, pull: Pull) -> Json:
     }
 
 
-def _side(w: World, ref: str, sha: str) -> Json:
-    return {
-        "label": f"{w.config.owner}:{ref}",
-        "ref": ref,
-        "sha": sha,
-        "user": user(w, w.owner),
-        "repo": repository(w),
-    }
+def _side(w: World, ref: str, sha: str, fork: str | None = None) -> Json:
+    owner = w.owner if fork is None else w.state.user(fork.partition("/")[0])
+    shape = repository(w)
+    if fork is not None:
+        shape |= {"full_name": fork, "fork": True, "owner": user(w, owner)}
+    return {"label": f"{owner.login}:{ref}", "ref": ref, "sha": sha, "user": user(w, owner), "repo": shape}
 
 
 def pull_minimal(w: World, pull: Pull) -> Json:
@@ -129,17 +128,79 @@ def pull_minimal(w: World, pull: Pull) -> Json:
 
 
 def pulls_at(w: World, sha: str) -> list[Json]:
-    """Open pull requests whose head is this commit."""
-    return [pull_minimal(w, p) for p in w.state.pulls.values() if p.state == "open" and p.head_sha == sha]
+    """Open pull requests whose head is this commit; as on GitHub none of a fork."""
+    found = [p for p in w.state.pulls.values() if p.head_repository is None and p.state == "open"]
+    return [pull_minimal(w, p) for p in found if p.head_sha == sha]
 
 
-def issue(w: World, pull: Pull) -> Json:
-    """A pull request as an issue."""
-    url = f"{w.repo_url}/issues/{pull.number}"
+def team(w: World, slug: str) -> Json:
+    """The short form, without a parent."""
+    url = f"{w.base_url}/organizations/{w.owner.id}/team/{slug}"
+    return {
+        "id": sum(slug.encode()),
+        "node_id": node_id("Team", slug),
+        "name": slug,
+        "slug": slug,
+        "description": None,
+        "privacy": "closed",
+        "permission": "push",
+        "url": url,
+        "html_url": f"{w.base_url}/orgs/{w.owner.login}/teams/{slug}",
+        "members_url": f"{url}/members{{/member}}",
+        "repositories_url": f"{url}/repos",
+        "type": "organization",
+    }
+
+
+def label_event(w: World, found: LabelEvent) -> Json:
+    return {
+        "id": found.id,
+        "node_id": node_id("LabeledEvent", found.id),
+        "url": f"{w.repo_url}/issues/events/{found.id}",
+        "actor": user(w, found.actor),
+        "event": found.event,
+        "commit_id": None,
+        "commit_url": None,
+        "created_at": stamp(found.at),
+        "performed_via_github_app": None,
+        "label": {"name": found.label.name, "color": found.label.color},
+    }
+
+
+def issue(w: World, found: Issue | Pull) -> Json:
+    """An issue, or a pull request as one."""
+    if isinstance(found, Pull):
+        return _pull_as_issue(w, found)
+    html = f"{w.repo_html}/issues/{found.number}"
+    return {
+        **_issue(w, found, html),
+        "id": found.number + 600_000_000,
+        "node_id": node_id("Issue", found.number),
+        "comments": 0,
+    }
+
+
+def _pull_as_issue(w: World, pull: Pull) -> Json:
     html = f"{w.repo_html}/pull/{pull.number}"
     return {
+        **_issue(w, pull, html),
         "id": pull.id + 500_000_000,
         "node_id": node_id("PullRequest", pull.id),
+        "comments": len(w.state.comments_of(pull.number)),
+        "draft": pull.draft,
+        "pull_request": {
+            "url": f"{w.repo_url}/pulls/{pull.number}",
+            "html_url": html,
+            "diff_url": f"{html}.diff",
+            "patch_url": f"{html}.patch",
+            "merged_at": when(pull.merged_at),
+        },
+    }
+
+
+def _issue(w: World, pull: Issue | Pull, html: str) -> Json:
+    url = f"{w.repo_url}/issues/{pull.number}"
+    return {
         "url": url,
         "repository_url": w.repo_url,
         "labels_url": f"{url}/labels{{/name}}",
@@ -159,19 +220,10 @@ def issue(w: World, pull: Pull) -> Json:
         "milestone": None,
         "locked": False,
         "active_lock_reason": None,
-        "comments": len(w.state.comments_of(pull.number)),
         "created_at": stamp(pull.created_at),
         "updated_at": stamp(pull.updated_at),
         "closed_at": when(pull.closed_at),
         "author_association": association(w, pull.user),
-        "draft": pull.draft,
-        "pull_request": {
-            "url": f"{w.repo_url}/pulls/{pull.number}",
-            "html_url": html,
-            "diff_url": f"{html}.diff",
-            "patch_url": f"{html}.patch",
-            "merged_at": when(pull.merged_at),
-        },
         "reactions": rollup(f"{url}/reactions", []),
         "performed_via_github_app": None,
     }

@@ -11,7 +11,6 @@ INSTALLATION_ID = 51_000_001
 REPOSITORY_ID = 920_000_001
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
 ACTIONS_APP = "github-actions"
-EVENTS = ("check_run", "issue_comment", "pull_request", "push", "workflow_job", "workflow_run")
 
 
 def when(moment: datetime | None) -> str | None:
@@ -23,7 +22,7 @@ def stamp(moment: datetime) -> str:
 
 
 def user(w: World, who: User) -> Json:
-    url = f"{w.base_url}/users/{who.login.replace('[', '%5B').replace(']', '%5D')}"
+    url = f"{w.api_url}/users/{who.login.replace('[', '%5B').replace(']', '%5D')}"
     return {
         "login": who.login,
         "id": who.id,
@@ -177,26 +176,26 @@ def app(w: World, slug: str | None = None) -> Json:
         "permissions": dict(ours.permissions)
         if name == ours.slug
         else {"checks": "write", "metadata": "read"},
-        "events": list(EVENTS) if name == ours.slug else [],
+        "events": list(ours.events) if name == ours.slug else [],
     }
 
 
 def installation(w: World) -> Json:
-    base = f"{w.base_url}/app/installations/{INSTALLATION_ID}"
+    base = f"{w.api_url}/app/installations/{INSTALLATION_ID}"
     return {
         "id": INSTALLATION_ID,
         "client_id": f"Iv1.{w.config.app.slug}",
         "account": user(w, w.owner),
         "repository_selection": "selected",
         "access_tokens_url": f"{base}/access_tokens",
-        "repositories_url": f"{w.base_url}/installation/repositories",
+        "repositories_url": f"{w.api_url}/installation/repositories",
         "html_url": f"{w.base_url}/organizations/{w.config.owner}/settings/installations/{INSTALLATION_ID}",
         "app_id": w.config.app.id,
         "app_slug": w.config.app.slug,
         "target_id": w.owner.id,
         "target_type": "Organization",
-        "permissions": dict(w.config.app.permissions),
-        "events": list(EVENTS),
+        "permissions": dict(w.config.app.granted),
+        "events": list(w.config.app.events),
         "created_at": stamp(BORN),
         "updated_at": stamp(BORN),
         "single_file_name": None,

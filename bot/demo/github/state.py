@@ -52,6 +52,33 @@ class Label:
 
 
 @dataclass(slots=True)
+class Issue:
+    """One that is no pull request."""
+
+    number: int
+    user: User
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    body: str | None = None
+    state: str = "open"
+    closed_at: datetime | None = None
+    labels: list[Label] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LabelEvent:
+    """`event` is labeled or unlabeled."""
+
+    id: int
+    issue: int
+    event: str
+    label: Label
+    actor: User
+    at: datetime
+
+
+@dataclass(slots=True)
 class Pull:
     """`base_sha` is the tip of the base branch when the head was last pushed, as on GitHub."""
 
@@ -68,6 +95,8 @@ class Pull:
     created_at: datetime
     updated_at: datetime
     maintainer_can_modify: bool = False
+    head_repository: str | None = None
+    """Full name of the fork it comes from; None: a branch of this repository."""
     state: str = "open"
     closed_at: datetime | None = None
     merged_at: datetime | None = None
@@ -76,6 +105,10 @@ class Pull:
     """A trial merge while open, the commit that brought it in when merged."""
     mergeable: bool | None = None
     labels: list[Label] = field(default_factory=list)
+    reviewers: list[User] = field(default_factory=list)
+    """Who is asked to review."""
+    teams: list[str] = field(default_factory=list)
+    """Their slugs."""
 
 
 @dataclass(slots=True)
@@ -93,6 +126,20 @@ class CheckRun:
     external_id: str | None = None
     details_url: str | None = None
     output: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A commit status; never changed, a newer one of its context counts."""
+
+    id: int
+    sha: str
+    user: User
+    state: str
+    context: str
+    description: str | None
+    target_url: str | None
+    created_at: datetime
 
 
 @dataclass(slots=True)
@@ -179,6 +226,7 @@ STARTS = {
     "user": 1_001,
     "number": 1,
     "label": 7_400_001,
+    "event": 17_000_001,
     "workflow": 140_000_001,
     "reaction": 310_000_001,
     "pull": 1_900_000_001,
@@ -186,6 +234,7 @@ STARTS = {
     "artifact": 3_600_000_001,
     "run": 17_200_000_001,
     "suite": 30_500_000_001,
+    "status": 39_200_000_001,
     "check": 48_100_000_001,
 }
 
@@ -194,9 +243,12 @@ STARTS = {
 class State:
     users: dict[str, User] = field(default_factory=dict)
     pulls: dict[int, Pull] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
+    label_events: list[LabelEvent] = field(default_factory=list)
     comments: dict[int, Comment] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)
     checks: dict[int, CheckRun] = field(default_factory=dict)
+    statuses: list[Status] = field(default_factory=list)
     workflows: dict[str, Workflow] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)

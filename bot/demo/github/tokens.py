@@ -84,7 +84,7 @@ class Tokens:
 
     def new_installation_token(self, asked: dict[str, str] | None) -> tuple[str, Installation]:
         """At most the App's own permissions. Raises ApiError 422 for more."""
-        granted = self._config.app.permissions
+        granted = self._config.app.granted
         for name, level in (asked or {}).items():
             if LEVELS.get(level, 99) > LEVELS.get(granted.get(name, ""), 0):
                 raise ApiError(422, "The permissions requested are not granted to this installation.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import json
 import logging
 import queue
@@ -12,7 +13,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,6 +39,11 @@ class Delivery:
     duration_s: float | None = None
     error: str | None = None
     redelivery: bool = False
+    number: int = field(default_factory=itertools.count(1).__next__)
+
+    @property
+    def arrived(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
 
     def as_dict(self) -> dict[str, object]:
         return {

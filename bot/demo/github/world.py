@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote
 
 from flask import Flask, Response, current_app
@@ -45,6 +46,8 @@ class World:
     state: State = field(default_factory=State)
     lock: threading.RLock = field(default_factory=threading.RLock)
     quota: Quota | None = None
+    manifests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Codes of Apps that were confirmed on the page and not asked for yet."""
     before: list[Callable[[], ResponseReturnValue | None]] = field(default_factory=list)
     """Called before each API request, outside the lock; an answer ends the request (tests: misbehave)."""
     after: list[Callable[[Response], Response]] = field(default_factory=list)
@@ -59,8 +62,13 @@ class World:
         return self.state.user(f"{self.config.app.slug}[bot]", "Bot")
 
     @property
+    def api_url(self) -> str:
+        """Where the REST API is: below a path on GitHub Enterprise Server."""
+        return f"{self.base_url}{self.config.api_prefix}"
+
+    @property
     def repo_url(self) -> str:
-        return f"{self.base_url}/repos/{self.config.full_name}"
+        return f"{self.api_url}/repos/{self.config.full_name}"
 
     @property
     def repo_html(self) -> str:

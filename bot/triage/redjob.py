@@ -1,0 +1,99 @@
+"""The red job as GitHub shows it: the settings in force, its log, and the pull request it belongs to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from github.Repository import Repository
+
+from bot.github import reads
+from bot.github.blobs import job_log
+from bot.logs import Failure, ScanResult, scan
+from bot.triage.configured import CONFIG_PATH, read_config
+from bot.triage.services import Services
+from bot.verdict import Refusal
+from rules import Pack, RepositoryConfig
+
+OWN_BRANCHES: Final = "kl-triage/"
+LOG_PAUSES_S: Final = (5.0, 5.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RedRun:
+    """A red job with all that was read about it."""
+
+    event: Mapping[str, Any]
+    repo: Repository
+    facts: reads.RepositoryFacts
+    config: RepositoryConfig
+    config_text: str
+    pull: reads.Pull
+    scanned: ScanResult
+
+    @property
+    def job_url(self) -> str:
+        return f"{self.facts.html_url}/actions/runs/{self.event['run_id']}/job/{self.event['job_id']}"
+
+    @property
+    def is_fork(self) -> bool:
+        return self.pull.head_repo.lower() != str(self.event["repo"]).lower()
+
+
+def read(svc: Services, event: Mapping[str, Any]) -> RedRun | Refusal:
+    """Few requests and the cheapest refusals first: most red jobs are none of ours."""
+    repo = svc.installations.repository(event["installation"], event["repo"])
+    facts = reads.facts(repo)
+    found = read_config(repo, facts.default_branch)
+    if isinstance(found, Refusal):
+        return found
+    config, text = found
+    if config.mode == "off":
+        return Refusal("mode", f"The mode in {CONFIG_PATH} is 'off'.")
+    scanned = _scanned(repo, event["job_id"], config.pack)
+    if scanned is None:
+        return Refusal("log_gone", "GitHub does not have the log of this job.")
+    if not any(counts(failure) for failure in scanned.failures):
+        return Refusal("no_kl_failure", "The log of this job shows no KL value over its bound.")
+    if config.mode == "observe":
+        return Refusal("mode", f"A KL test went red; with mode 'observe' in {CONFIG_PATH} nothing is rerun.")
+    pull = _pull(repo, event)
+    if isinstance(pull, Refusal):
+        return pull
+    return RedRun(event, repo, facts, config, text, pull, scanned)
+
+
+def counts(failure: Failure) -> bool:
+    """A KL value that crossed its bound and stayed there, in a test that can be named."""
+    return failure.kind == "bound" and not failure.recovered and failure.test is not None
+
+
+def _pull(repo: Repository, event: Mapping[str, Any]) -> reads.Pull | Refusal:
+    """A command names its pull request; a job's is the only open one with its commit as head."""
+    found: tuple[reads.Pull, ...]
+    if event.get("pull"):
+        named = reads.pull(repo, event["pull"])
+        found = (named,) if named is not None and named.head_sha == event["head_sha"] else ()
+    else:
+        found = reads.open_pulls(repo, event["head_sha"], event["run_id"])
+    if not found:
+        return Refusal("no_pull_request", "The commit is not the head of an open pull request.")
+    if len(found) > 1:
+        numbers = ", ".join(f"#{pull.number}" for pull in found[:5])
+        sentence = f"The commit is the head of several open pull requests ({numbers}), so none is answered."
+        return Refusal("several_pull_requests", sentence)
+    if found[0].head_ref.startswith(OWN_BRANCHES) and found[0].head_repo.lower() == event["repo"].lower():
+        return Refusal("own_branch", "The pull request is the bot's own; triaging it could loop.")
+    return found[0]
+
+
+def _scanned(repo: Repository, job_id: int, pack: Pack) -> ScanResult | None:
+    """Logs can lag a little behind the end of their job."""
+    for pause in LOG_PAUSES_S:
+        with job_log(repo, job_id) as stream:
+            if stream is not None:
+                return scan(stream, pack.scan_forms)
+        time.sleep(pause)
+    return None

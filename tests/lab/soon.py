@@ -1,0 +1,21 @@
+"""Pauses that let a real GitHub catch up, cut to what a test can wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.github import patience
+from bot.triage import harvest_live, redjob
+from runners.fleets import github_actions
+
+LOOK_EVERY_S = 0.05
+APPEARS_WITHIN_S = 0.5
+
+
+def quicken(set_: Callable[[object, str, object], None] = setattr) -> None:
+    """`set_`: a monkeypatch's, where the values must come back."""
+    set_(github_actions, "LOOK_EVERY_S", LOOK_EVERY_S)
+    set_(github_actions, "APPEARS_WITHIN_S", APPEARS_WITHIN_S)
+    set_(redjob, "LOG_PAUSES_S", (0.05, 0.05, 0.0))
+    set_(harvest_live, "LOG_PAUSES_S", (0.05, 0.05))
+    set_(patience, "PAUSES_S", (0.01, 0.01))
