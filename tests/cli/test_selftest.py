@@ -6,18 +6,18 @@ import json
 import math
 import os
 import random
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.local import fitness
 from bot.local.fitness import Finding, State, is_fit, judged, reference_plan, tools
 from bot.local.measure import Measured
 from bot.local.show import findings_text
 from bot.verdict import Arm, Reading, Status
 from runners.reference.distribution import RECORDED, Distribution, deviations
-from tests.cli.command import process, run
+from tests.cli.test_cli import run
 
 PLAN = reference_plan("a" * 40)
 
@@ -129,10 +129,9 @@ def test_torch_that_does_not_see_the_gpu_is_not_fit(path):
     assert "sees no GPU beside one that is there" in found["torch"].text
 
 
-def test_a_disk_that_is_not_there_is_told(path, monkeypatch):
-    program(path, "python-x", "exit 1")
-    monkeypatch.setenv("RUNNER_TEMP", str(path / "gone"))
-    found = {finding.name: finding for finding in tools("python-x")}
+def test_a_disk_that_is_not_there_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path / "gone"))
+    found = {finding.name: finding for finding in tools(sys.executable)}
     assert found["disk"].state is State.BAD and "No such file" in found["disk"].text
 
 
@@ -148,8 +147,7 @@ def test_it_reads_well_in_a_narrow_terminal():
 
 
 @pytest.mark.timeout(120)
-def test_this_machine_is_measured(monkeypatch):
-    monkeypatch.setattr(fitness, "REPEATS", 6)
+def test_this_machine_is_measured():
     done = run("selftest", "--json")
     document = json.loads(done.stdout)
     assert [finding["name"] for finding in document["findings"]] == [
@@ -164,7 +162,7 @@ def test_this_machine_is_measured(monkeypatch):
 
 def test_an_interpreter_without_torch_is_not_fit_and_nothing_is_measured(tmp_path):
     program(tmp_path, "python-x", "exit 1")
-    done = process("selftest", "--python", str(tmp_path / "python-x"))
+    done = run("selftest", "--python", str(tmp_path / "python-x"))
     assert done.returncode == 2
     assert "BAD" in done.stdout and "pip install 'kl-triage[torch]'" in done.stdout
     assert "not fit as a runner: 1 to mend" in done.stdout

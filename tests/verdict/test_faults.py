@@ -119,18 +119,18 @@ TESTS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_a_healthy_test_is_not_called_intermittent(name):
-    """120 tests each, four looks at 8 to 32 runs an arm. Ville's inequality allows 6 of 120 to reach 20 : 1
-    and 1 to reach 200 : 1. Measured on 200: none of the normal ones, 5 and 5 of t(5) and t(4), 1 and 0."""
+    """200 tests each, four looks at 8 to 32 runs an arm. Ville's inequality allows 10 of 200 to reach 20 : 1
+    and 1 to reach 200 : 1. Measured: none of the normal ones, 5 and 5 of t(5) and t(4), 1 and 0."""
     sds, tail = TESTS[name]
     at = bound(sds, tail)
     largest, called = [], 0
-    for seed in range(120):
+    for seed in range(200):
         head, base = draw([seed, 3], 32, sds, tail), draw([seed, 4], 32, sds, tail)
         looks = [judged(head[:n], base[:n], at) for n in (8, 16, 24, 32)]
         largest.append(max(look.log_odds for look in looks))
         called += any(look.log_odds >= FAULT_ODDS and bool(look.suspects) for look in looks)
     assert np.mean(np.array(largest) >= math.log(20)) <= 0.05
-    assert called <= 0.03 * 120
+    assert called <= 0.03 * 200
 
 
 @pytest.mark.parametrize(("same_prompt", "least"), [(True, 0.98), (False, 0.9)])

@@ -103,7 +103,7 @@ def test_a_fault_lifts_one_prompt_in_its_share_of_runs(arms, same_prompt):
 
 def test_faults_are_drawn_as_described():
     for family, arms in (("fault", NEW), ("old_fault", OLD)):
-        worlds = [wide(seed, family) for seed in range(15)]
+        worlds = [wide(seed, family) for seed in range(30)]
         assert {world.arms for world in worlds} == {arms}
         assert all(0.05 <= world.fault_rate <= 0.4 and 8 <= world.fault_factor <= 100 for world in worlds)
         assert {world.same_prompt for world in worlds} == {True, False}
