@@ -46,6 +46,7 @@ for command in (
 def main() -> None:
     """Entry point: usage errors exit 1, since 2 means 'no answer' here."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # retries, which end in a sentence of our own
     try:
         code = cli.main(standalone_mode=False)
     except click.UsageError as error:

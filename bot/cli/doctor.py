@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ def doctor(repositories: tuple[str, ...], env_file: Path | None, as_json: bool) 
     """
     from bot.github.connect import connect
     from bot.report.findings import Finding, Level, findings_document, findings_text, is_fine
-    from bot.triage.preflight import SETTINGS, preflight
+    from bot.triage.preflight import SETTINGS, misspelt, preflight
     from bot.triage.settings import from_environment
     from bot.verdict.answer import Refusal
 
@@ -39,6 +40,7 @@ def doctor(repositories: tuple[str, ...], env_file: Path | None, as_json: bool) 
         found = [Finding(Level.WRONG, SETTINGS, settings.sentence)]
     else:
         found = preflight(settings, connect(settings.credentials), repositories)
+    found += misspelt(os.environ)
     width, color = terminal()
     if as_json:
         click.echo(json.dumps(findings_document(found)))

@@ -14,6 +14,7 @@ import click
 from bot.cli.inputs import InputError
 from bot.cli.shared import named_pack
 
+API: Final = "KL_TRIAGE_GITHUB_API"
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as shells give it."""
 
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     default=lambda: os.environ.get("KL_TRIAGE_DATABASE_URL", "sqlite:///kl-triage.sqlite"),
     help="Where readings are kept.  [default: KL_TRIAGE_DATABASE_URL, else sqlite:///kl-triage.sqlite]",
 )
-@click.option("--api", default="https://api.github.com", show_default=True, help="GitHub's REST address.")
+@click.option(
+    "--api", help="GitHub's REST address.  [default: KL_TRIAGE_GITHUB_API, else https://api.github.com]"
+)
 @click.option(
     "--max-wait",
     type=click.FloatRange(0, 24 * 60),
@@ -45,14 +48,20 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of the summary.")
 def harvest(
-    repository: str, days: int, pack_name: str | None, database: str, api: str, max_wait: float, as_json: bool
+    repository: str,
+    days: int,
+    pack_name: str | None,
+    database: str,
+    api: str | None,
+    max_wait: float,
+    as_json: bool,
 ) -> None:
     """Read the KL values of past CI jobs of the default branch. Call it again at any time: it goes on.
 
     Runs count that a push or a schedule started. A red test is compared only with jobs that asked for the
     same runner labels; where these name no type of machine, the logs must name the same GPU too.
 
-    The token in KL_TRIAGE_GITHUB_TOKEN needs to read Actions and contents.
+    The token in KL_TRIAGE_TOKEN needs to read Actions and contents.
     """
     from github import GithubException
     from requests import RequestException
@@ -88,7 +97,12 @@ def _read(past: Past, days: int, progress: Progress, task: TaskID) -> None:
 
 
 def _past(
-    repository: str, pack_name: str | None, database: str, api: str, max_wait: timedelta, progress: Progress
+    repository: str,
+    pack_name: str | None,
+    database: str,
+    api: str | None,
+    max_wait: timedelta,
+    progress: Progress,
 ) -> Past:
     """Checks what was asked for; one request for the repository, one for its rules if none are named."""
     from bot.github import reads
@@ -97,20 +111,21 @@ def _past(
     from bot.triage.configured import read_config
     from bot.triage.harvest import Source
     from bot.triage.harvest_past import Past, Waiting
+    from bot.triage.settings import api_address
     from bot.verdict.answer import Refusal
 
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}", repository):
         raise InputError(f"'{repository}' is not a repository such as sgl-project/sglang.")
-    if not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+(/[\w./-]*)?", api):
-        raise InputError("--api must be an address such as https://api.github.com.")
-    token = os.environ.get("KL_TRIAGE_GITHUB_TOKEN", "").strip()
+    address = api_address(os.environ if api is None else {API: api})
+    if isinstance(address, Refusal):
+        raise InputError(address.sentence if api is None else address.sentence.replace(API, "--api"))
+    # The second name is an older one of the first.
+    token = (os.environ.get("KL_TRIAGE_TOKEN") or os.environ.get("KL_TRIAGE_GITHUB_TOKEN", "")).strip()
     if not token:
-        raise InputError(
-            "KL_TRIAGE_GITHUB_TOKEN is not set: give it a token that may read Actions and contents."
-        )
+        raise InputError("KL_TRIAGE_TOKEN is not set: give it a token that may read Actions and contents.")
     store = _store(database)
     pack = named_pack(pack_name) if pack_name else None
-    repo = token_repository(token, repository, api)
+    repo = token_repository(token, repository, address)
 
     def tell(until: datetime) -> None:
         progress.console.print(f"The rate limit is spent; waiting until {until:%H:%M:%S} UTC.")
@@ -202,9 +217,9 @@ def _summary(past: Past, days: int, stored: Harvested, stopped: str | None) -> s
 def _sentence(error: Exception, repository: str) -> str:
     status = getattr(error, "status", None)
     if status == 401:
-        return "GitHub does not accept the token in KL_TRIAGE_GITHUB_TOKEN."
+        return "GitHub does not accept the token in KL_TRIAGE_TOKEN."
     if status == 404:
-        return f"{repository} is not there, or the token may not see it."
+        return f"{repository} is not there, or the token may not see it, or {API} is not the REST address."
     if status == 403:
         return f"The token may not read this of {repository}: it needs to read Actions and contents."
     return f"GitHub could not be read ({type(error).__name__}); call again and it goes on where it stopped."

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from bot.web.setup import SetupPlan
 
 
+_FROM_INDEX = (
+    "The rerun job installs {package} from the package index. Look first whether that release is there and "
+    "ours: whoever owns the name runs code on your runners. --package takes a wheel or a git commit instead."
+)
+
+
 @click.command()
 @click.option("--repo", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True)
 @click.option(
@@ -54,6 +60,8 @@ def init(
         raise InputError(files.sentence)
     _write_all({repo / path: text.encode() for path, text in files.items()})
     click.echo(json.dumps({"written": list(files)}) if as_json else "\n".join(f"wrote {p}" for p in files))
+    if package is None:
+        click.echo(_FROM_INDEX.format(package=PACKAGE), err=True)
 
 
 @click.command()

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any, Final, TypeVar
 
 from bot.demo.ending import Ending
+from bot.demo.project import RUNNER
 from bot.demo.scenario import Scenario
 from bot.demo.stage import Stage, StageError
 from bot.demo.watch import Watcher
@@ -82,6 +83,7 @@ def _go_red(
             "log": log,
             "conclusion": "failure",
             "name": "kl-suite",
+            "labels": ["self-hosted", RUNNER],
         }
         developer.post_recorded_job(document)
         return head, f"{failure_line(log)} (a recorded job: healthy code goes red about once in 150)"

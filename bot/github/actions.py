@@ -87,7 +87,19 @@ class Actions:
                 yield from stream or ()
 
     def cancel(self, run_id: int) -> None:
-        self._repo.get_workflow_run(run_id).cancel()
+        """Asks that the run ends. Where GitHub does not take that from a run that goes on, it is forced."""
+        try:
+            self._end(run_id, "cancel")
+        except GithubException as error:
+            if error.status != 409 and error.status < 500:
+                raise
+            state = self.run_state(run_id)
+            if state is not None and state.status != "completed":
+                self._end(run_id, "force-cancel")
+
+    def _end(self, run_id: int, how: str) -> None:
+        """PyGithub's own `cancel` answers False to a refusal and raises nothing."""
+        self._repo.requester.requestJsonAndCheck("POST", f"{self._repo.url}/actions/runs/{run_id}/{how}")
 
 
 def _started(workflow: Workflow, ref: str, inputs: dict[str, str]) -> object:

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from github import Auth, GithubIntegration
+from github import Auth
 from github.Repository import Repository
 from github.Requester import Requester
 from urllib3 import Retry
 
 from bot import __version__
-from bot.github.tokens import InstallationToken, RenewingRequester
+from bot.github.tokens import InstallationToken, SharedRequester
 
 BOT_USER_AGENT: Final = f"kl-triage/{__version__}"
 API_VERSION: Final = "2022-11-28"
@@ -79,11 +79,9 @@ class Installations:
     def __init__(self, app: AppCredentials, *, seconds_between_writes: float | None = 1.0) -> None:
         self._app = app
         self._pace = seconds_between_writes
-        self._integration = GithubIntegration(
-            auth=Auth.AppAuth(app.app_id, app.private_key), **_options(app.base_url, retries=True)
-        )
+        self._own = _requester(Auth.AppAuth(app.app_id, app.private_key), app.base_url, True, None)
         self._clients: dict[tuple[int, bool], Requester] = {}
-        self._login = Once(lambda: f"{self._integration.get_app().slug}[bot]")
+        self._login = Once(lambda: f"{self._own.requestJsonAndCheck('GET', '/app')[1]['slug']}[bot]")
         self._lock = threading.Lock()
 
     def repository(self, installation_id: int, full_name: str, *, retries: bool = True) -> Repository:
@@ -96,7 +94,7 @@ class Installations:
     @property
     def app(self) -> Requester:
         """Speaks as the App itself: its settings, installations and deliveries."""
-        return self._integration.requester
+        return self._own
 
     def installation(self, installation_id: int, retries: bool = True) -> Requester:
         """Speaks as one installation. Both kinds of client of an installation share its token."""
@@ -104,15 +102,15 @@ class Installations:
             key, other = (installation_id, retries), (installation_id, not retries)
             if key not in self._clients:
                 shared = self._clients.get(other)
-                auth = shared.auth if shared else InstallationToken(self._integration, installation_id)
+                auth = shared.auth if shared else InstallationToken(self._own, installation_id)
                 self._clients[key] = _requester(auth, self._app.base_url, retries, self._pace)
             return self._clients[key]
 
     def _id_of(self, full_name: str) -> int:
         """One request; not kept, since an App that is installed anew has another id. Raises
         UnknownObjectException."""
-        owner, _, name = full_name.partition("/")
-        return self._integration.get_repo_installation(owner, name).id
+        _, found = self._own.requestJsonAndCheck("GET", f"/repos/{full_name}/installation")
+        return int(found["id"])
 
 
 class OneToken:
@@ -171,7 +169,7 @@ def _repository(requester: Requester, full_name: str) -> Repository:
 
 def _requester(auth: Auth.Auth | None, base_url: str, retries: bool, pace: float | None) -> Requester:
     options = _options(base_url, retries=retries, pace=pace)
-    return RenewingRequester(auth=auth, verify=True, pool_size=None, **options)
+    return SharedRequester(auth=auth, verify=True, pool_size=None, **options)
 
 
 def _options(base_url: str, *, retries: bool, pace: float | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ GitHub sends no delivery again by itself; it keeps them for three days, and send
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -18,10 +18,10 @@ from github.Requester import Requester
 from bot.github.events import RERUN_PATH, RedJob, RunDone
 from bot.github.runs import attempt_jobs, past_runs
 
-MAX_RUNS: Final = 300
-"""Three pages of failed runs in one look."""
+MAX_RUNS: Final = 1_000
+"""GitHub lists no more of them to one look."""
 MAX_READ: Final = 50
-"""Of those, whose jobs are read in one look: one request each."""
+"""Of failed ones, whose jobs are read in one look: one request each."""
 PAGE: Final = 100
 MAX_PAGES: Final = 10
 ONCE_IN: Final = timedelta(days=1)
@@ -37,20 +37,32 @@ class Look:
     changed: datetime
 
 
-def red_jobs(repo: Repository, name: str, installation: int, look: Look) -> list[RedJob]:
-    """The failed jobs of the latest attempts of runs that went red, the newest runs first."""
+@dataclass(frozen=True, slots=True)
+class RedJobs:
+    """`left`: when the oldest run changed that is left to the next look; None: all were read."""
+
+    jobs: list[RedJob]
+    left: datetime | None
+
+
+def red_jobs(repo: Repository, name: str, installation: int, look: Look) -> RedJobs:
+    """The failed jobs of the latest attempts of runs that went red, in the order in which they changed."""
     found = repo.get_workflow_runs(status="failure", created=f">={look.made:%Y-%m-%dT%H:%M:%SZ}")
-    runs = [
-        run
-        for run in islice(found, MAX_RUNS)
-        if run.updated_at >= look.changed and run.path.partition("@")[0] != RERUN_PATH
-    ]
-    return [
-        RedJob(installation, name, job.job_id, run.id, job.head_sha)
+    runs = sorted(
+        (
+            run
+            for run in islice(found, MAX_RUNS)
+            if run.updated_at >= look.changed and run.path.partition("@")[0] != RERUN_PATH
+        ),
+        key=lambda run: run.updated_at,
+    )
+    jobs = [
+        RedJob(installation, name, job.job_id, run.id, job.head_sha, job.name)
         for run in runs[:MAX_READ]
         for job in attempt_jobs(repo, run.id, run.run_attempt)
         if job.conclusion == "failure"
     ]
+    return RedJobs(jobs, runs[MAX_READ].updated_at if len(runs) > MAX_READ else None)
 
 
 def ended_runs(repo: Repository, name: str, installation: int, branch: str, look: Look) -> list[RunDone]:
@@ -71,21 +83,27 @@ class Sent:
     arrived: bool
 
 
-def sent(app: Requester, since: datetime) -> Iterator[Sent]:
-    """The App's deliveries, newest first. `app` speaks as the App."""
-    cursor = ""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """`further`: where the list goes on; "" at its end."""
+
+    attempts: list[Sent]
+    further: str
+
+
+def sent(app: Requester, since: datetime, cursor: str = "") -> Listed:
+    """Some pages of the App's deliveries, newest first. `app` speaks as the App."""
+    found: list[Sent] = []
     for _ in range(MAX_PAGES):
         parameters = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
         headers, page = app.requestJsonAndCheck("GET", "/app/hook/deliveries", parameters=parameters)
-        for item in page:
-            attempt = _sent(item)
-            if attempt.at < since:
-                return
-            yield attempt
+        attempts = [_sent(item) for item in page]
+        found += [attempt for attempt in attempts if attempt.at >= since]
         following = _NEXT.search(headers.get("link", ""))
-        if following is None:
-            return
+        if following is None or any(attempt.at < since for attempt in attempts):
+            return Listed(found, "")
         cursor = following[1]
+    return Listed(found, cursor)
 
 
 def _sent(item: Mapping[str, Any]) -> Sent:

@@ -24,12 +24,19 @@ LONGEST_WAIT: Final = timedelta(hours=2)
 T = TypeVar("T")
 
 
-class RateLimited(Exception):
+class NotYet(Exception):
+    """What is asked for is not to be had before `until` (UTC)."""
+
+    def __init__(self, until: datetime, why: str) -> None:
+        super().__init__(why)
+        self.until = until
+
+
+class RateLimited(NotYet):
     """GitHub wants no request before `until` (UTC)."""
 
     def __init__(self, until: datetime) -> None:
-        super().__init__(f"the rate limit is spent until {until:%H:%M:%S} UTC")
-        self.until = until
+        super().__init__(until, f"the rate limit is spent until {until:%H:%M:%S} UTC")
 
 
 def patiently(repo: Repository, read: Callable[[], T], *, reserve: float = 0.0) -> T:

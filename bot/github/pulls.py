@@ -8,14 +8,16 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from github import GithubException, UnknownObjectException
 from github.CommitStatus import CommitStatus
 from github.InputGitTreeElement import InputGitTreeElement
+from github.IssueComment import IssueComment
 from github.PaginatedList import PaginatedList
 from github.PullRequest import PullRequest
+from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from bot.github.reads import branch_head
@@ -23,6 +25,7 @@ from bot.github.writes import is_final
 
 RACES_LOST: Final = 2
 MAX_CHECKS: Final = 100
+MAX_WORDS: Final = 300
 LAG_PAUSES_S: Final = (1.0, 3.0)
 OWN_BRANCHES: Final = "kl-triage/"
 FILE_MODES: Final = ("100644", "100755")
@@ -39,7 +42,11 @@ class PullState:
     head_sha: str
     head_ref: str
     head_repo: str
+    title: str
     body: str
+    draft: bool
+    auto_merge: bool
+    """Whether somebody has set it to merge by itself."""
     ended_at: datetime | None
     """When it was merged or closed."""
 
@@ -194,6 +201,18 @@ def ask_for_review(
     return tuple(refused)
 
 
+def word_of_people(repo: Repository, number: int, own_login: str) -> str | None:
+    """Address of a review or comment that a person wrote; None where only bots and we did."""
+    found = repo.get_pull(number)
+    words: Iterator[PullRequestReview | IssueComment] = chain(
+        islice(found.get_reviews(), MAX_WORDS), islice(found.get_issue_comments(), MAX_WORDS)
+    )
+    # An account that was deleted was a person's, as far as anybody knows.
+    by_people = (word for word in words if getattr(word.user, "type", "User") == "User")
+    theirs = (word for word in by_people if getattr(word.user, "login", "").lower() != own_login.lower())
+    return next((word.html_url for word in theirs), None)
+
+
 def checks_seen(repo: Repository, sha: str, own_login: str) -> bool:
     """Whether anybody's check but our own has appeared on a commit. GitHub makes empty check suites for every
     App, so these tell nothing; a run that waits for approval has no checks."""
@@ -248,6 +267,9 @@ def _state(found: PullRequest) -> PullState:
         head_sha=found.head.sha,
         head_ref=found.head.ref,
         head_repo=found.head.repo.full_name if found.head.repo else "",
+        title=found.title or "",
         body=found.body or "",
+        draft=found.draft,
+        auto_merge=found.auto_merge is not None,
         ended_at=found.merged_at or found.closed_at,
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
 import requests
 from github import GithubException, UnknownObjectException
@@ -56,6 +59,25 @@ def file_at(repo: Repository, path: str, ref: str) -> bytes | None:
         return None
 
 
+def reader(repo: Repository, sha: str) -> Callable[[str], bytes | None]:
+    """`file_at` one commit, for who tries many paths: each file is asked for once, and after the first only
+    those that are there, by the list of them all."""
+
+    @cache
+    def paths() -> frozenset[str] | None:
+        return _paths(repo, sha)
+
+    asked: list[str] = []
+
+    @cache
+    def read(path: str) -> bytes | None:
+        listed = paths() if asked else None
+        asked.append(path)
+        return file_at(repo, path, sha) if listed is None or path in listed else None
+
+    return read
+
+
 def branch_head(repo: Repository, branch: str) -> str | None:
     """The commit a branch points to; None when there is no such branch."""
     try:
@@ -91,9 +113,10 @@ def changed_paths(repo: Repository, number: int) -> tuple[str, ...] | None:
     return tuple(sorted({f.filename for f in files} | set(renamed)))
 
 
-def merge_base(repo: Repository, base: str, head: str) -> str:
-    """The commit a head grew from: what `base` measures."""
-    return repo.compare(base, head).merge_base_commit.sha
+def merge_base(repo: Repository, base: str, head: str) -> str | None:
+    """The commit a head grew from: what `base` measures. None where they have none in common."""
+    compared = _compared(repo, base, head)
+    return None if compared is None else str(compared["merge_base_commit"]["sha"])
 
 
 def red_jobs(repo: Repository, head_sha: str) -> tuple[tuple[int, int], ...]:
@@ -122,12 +145,28 @@ def may_write(repo: Repository, login: str) -> bool:
 
 def is_ancestor(repo: Repository, branch: str, sha: str) -> bool:
     """Whether the branch contains the commit; False also where GitHub knows no such commit."""
+    compared = _compared(repo, branch, sha)
+    return compared is not None and compared["status"] in ("behind", "identical")
+
+
+def _compared(repo: Repository, base: str, head: str) -> Mapping[str, Any] | None:
+    """Without the commits between, of which there may be thousands."""
+    address = f"{repo.url}/compare/{quote(base)}...{quote(head)}"
     try:
-        return repo.compare(branch, sha).status in ("behind", "identical")
+        return repo.requester.requestJsonAndCheck("GET", address, parameters={"per_page": 1})[1]  # type: ignore[no-any-return]
     except GithubException as error:
         if error.status in (404, 422):
-            return False
+            return None
         raise
+
+
+def _paths(repo: Repository, sha: str) -> frozenset[str] | None:
+    """Of all files of a commit; None where GitHub does not list them all."""
+    address = f"{repo.url}/git/trees/{sha}"
+    _, tree = repo.requester.requestJsonAndCheck("GET", address, parameters={"recursive": "1"})
+    if tree["truncated"]:
+        return None
+    return frozenset(entry["path"] for entry in tree["tree"] if entry["type"] == "blob")
 
 
 def _of_commit(repo: Repository, head_sha: str) -> list[PullRequest]:

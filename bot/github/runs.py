@@ -75,6 +75,14 @@ def attempt_jobs(repo: Repository, run_id: int, attempt: int) -> list[PastJob]:
     return [_past_job(job, run_id, attempt) for job in islice(listed, MAX_JOBS)]
 
 
+def job_ended(repo: Repository, job_id: int) -> datetime | None:
+    """When a job ended; None where GitHub does not show it."""
+    try:
+        return repo.get_workflow_job(job_id).completed_at
+    except UnknownObjectException:
+        return None
+
+
 def job_labels(repo: Repository, job_id: int) -> tuple[str, ...]:
     """What a job asked of its runner; none where GitHub does not show it."""
     try:

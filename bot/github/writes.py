@@ -1,14 +1,18 @@
-"""Writes: each looks for its own marker first, so that doing it twice leaves one effect."""
+"""Writes: each looks for its own marker first, so that doing it twice leaves one effect; those of one marker
+happen one at a time."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
+import requests
 from github import GithubException
 from github.CheckRun import CheckRun
 from github.GithubObject import NotSet
@@ -16,11 +20,18 @@ from github.InputGitTreeElement import InputGitTreeElement
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
+from bot.github.locks import Locks
 from bot.github.patience import limited_until
 from bot.github.reads import branch_head, file_at
 
 MAX_COMMENTS_READ: Final = 3000
 RACES_LOST: Final = 2
+LOOKS_AFTER_LOST: Final = 4
+LOOK_EVERY_S: Final = 5.0
+"""GitHub gives a request up after ten seconds; what it did until then is to be seen within twenty."""
+
+T = TypeVar("T")
+_locks: Final = Locks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +44,35 @@ class Written:
 
 
 def upsert_comment(repo: Repository, number: int, *, marker: str, author: str, body: str) -> Written:
-    """One comment per marker, ours by author too; edited in place, not written when equal."""
+    """One comment per marker, with which `body` begins, ours by author too; edited in place, not written when
+    equal. Where there are several, the first is kept."""
+    with one_at_a_time(repo, number, marker):
+        found = list(_own_comments(repo, number, marker, author))
+        if not found:
+            made = _created(
+                lambda: repo.get_issue(number).create_comment(body),
+                lambda: _own_comment(repo, number, marker, author),
+            )
+            return Written(made.id, made.html_url, True)
+        first, *others = found
+        changed = first.body != body
+        if changed:
+            first.edit(body)
+        for other in others:
+            with contextlib.suppress(GithubException):  # the next edit tries again
+                other.delete()
+        return Written(first.id, first.html_url, changed)
+
+
+def one_at_a_time(repo: Repository, number: int, marker: str) -> contextlib.AbstractContextManager[None]:
+    """Held while the comment with this marker is written; also by who must not be overtaken on the way."""
+    return _locks.hold(_name(repo), number, marker)
+
+
+def own_comment(repo: Repository, number: int, *, marker: str, author: str) -> str:
+    """The text of the comment with this marker as it stands; "" where there is none."""
     found = _own_comment(repo, number, marker, author)
-    if found is None:
-        created = repo.get_issue(number).create_comment(body)
-        return Written(created.id, created.html_url, True)
-    if found.body != body:
-        found.edit(body)
-        return Written(found.id, found.html_url, True)
-    return Written(found.id, found.html_url, False)
+    return "" if found is None else found.body or ""
 
 
 def react(repo: Repository, number: int, comment_id: int, reaction: str) -> None:
@@ -71,27 +102,32 @@ def upsert_check(
         output["text"] = text
     status = "in_progress" if conclusion is None else "completed"
     actions = [] if button is None else [button]
-    found = _own_check(repo, head_sha, name, external_id)
-    if found is None:
-        found = repo.create_check_run(
-            name,
-            head_sha,
-            external_id=external_id,
-            details_url=details_url or NotSet,
-            status=status,
-            conclusion=conclusion or NotSet,
-            output=output,
-            actions=actions,
-        )
-    else:
-        found.edit(
-            details_url=details_url or NotSet,
-            status=status,
-            conclusion=conclusion or NotSet,
-            output=output,
-            actions=actions,
-        )
-    return Written(found.id, found.html_url or "", True)
+    with _locks.hold(_name(repo), head_sha, name, external_id):
+        found = _own_checks(repo, head_sha, name, external_id)
+        if not found:
+            made = _created(
+                lambda: repo.create_check_run(
+                    name,
+                    head_sha,
+                    external_id=external_id,
+                    details_url=details_url or NotSet,
+                    status=status,
+                    conclusion=conclusion or NotSet,
+                    output=output,
+                    actions=actions,
+                ),
+                lambda: next(iter(_own_checks(repo, head_sha, name, external_id)), None),
+            )
+            return Written(made.id, made.html_url or "", True)
+        for check in found:  # several would be the effect of a write whose answer was lost: all say the same
+            check.edit(
+                details_url=details_url or NotSet,
+                status=status,
+                conclusion=conclusion or NotSet,
+                output=output,
+                actions=actions,
+            )
+        return Written(found[0].id, found[0].html_url or "", True)
 
 
 def commit_evidence(
@@ -134,18 +170,39 @@ def is_final(error: GithubException) -> bool:
     return error.status in (403, 404, 410, 422) and limited_until(error, datetime.now(UTC)) is None
 
 
-def _own_comment(repo: Repository, number: int, marker: str, author: str) -> IssueComment | None:
+def _created(create: Callable[[], T], look: Callable[[], T | None]) -> T:
+    """What one POST made. Where its answer was lost, it is looked for before anybody may send it again."""
+    try:
+        return create()
+    except (GithubException, requests.RequestException) as error:
+        if isinstance(error, GithubException) and error.status < 500:
+            raise
+        for _ in range(LOOKS_AFTER_LOST):
+            with contextlib.suppress(GithubException, requests.RequestException):
+                if (found := look()) is not None:
+                    return found
+            time.sleep(LOOK_EVERY_S)
+        raise
+
+
+def _name(repo: Repository) -> str:
+    """owner/name, of a lazy object too, which knows no more than its address."""
+    return repo.url.partition("/repos/")[2].lower()
+
+
+def _own_comments(repo: Repository, number: int, marker: str, author: str) -> Iterator[IssueComment]:
     for comment in islice(repo.get_issue(number).get_comments(), MAX_COMMENTS_READ):
-        if getattr(comment.user, "login", None) == author and marker in (comment.body or ""):
-            return comment
-    return None
+        if getattr(comment.user, "login", None) == author and (comment.body or "").startswith(marker):
+            yield comment
 
 
-def _own_check(repo: Repository, head_sha: str, name: str, external_id: str) -> CheckRun | None:
-    for check in islice(repo.get_commit(head_sha).get_check_runs(check_name=name, filter="all"), 100):
-        if check.external_id == external_id:
-            return check
-    return None
+def _own_comment(repo: Repository, number: int, marker: str, author: str) -> IssueComment | None:
+    return next(_own_comments(repo, number, marker, author), None)
+
+
+def _own_checks(repo: Repository, head_sha: str, name: str, external_id: str) -> list[CheckRun]:
+    listed = islice(repo.get_commit(head_sha).get_check_runs(check_name=name, filter="all"), 100)
+    return [check for check in listed if check.external_id == external_id]
 
 
 def _blob(repo: Repository, text: str) -> str:

@@ -138,7 +138,9 @@ class _Judge:
         try:
             barred = other_bound(chosen, self.bound) or self.context.bump_refusal
             context = replace(self.context, bump_refusal=barred)
-            evidence = Evidence.from_records(chosen, threshold=self.bound, context=context)
+            evidence = Evidence.from_records(
+                readings, threshold=self.bound, context=context, label=self.label
+            )
         except ValueError as error:
             told = str(error).replace("give it explicitly", "give it by --threshold")
             raise LocalError(f"The readings do not fit together: {told}") from None

@@ -29,9 +29,9 @@ def given_up(why: str) -> str:
     )
 
 
-def left_alone(why: str) -> str:
-    """The comment on a bump that people have worked on and that the bot therefore leaves."""
+def left_alone(why: str, touched: str) -> str:
+    """The comment on a bump that the bot leaves; `touched`: what people did, as the end of a sentence."""
     return (
-        f"{UPKEEP_MARKER}\nThe default branch has moved under this bump: {sentence(why)} The branch holds "
-        "commits that are not the bot's, so it is left; please rebase it, or close this pull request."
+        f"{UPKEEP_MARKER}\nThe default branch has moved under this bump: {sentence(why)} It is left as it "
+        f"is: {prose(touched)}. Please rebase it, or close this pull request."
     )

@@ -65,10 +65,7 @@ def given_up(case: Case) -> CheckOutput:
     """The bot could not go on: no verdict, and nothing said about the change."""
     return CheckOutput(
         title=unmentioned(f"NO VERDICT: the bot could not finish - {case.name}", _TITLE_LIMIT),
-        summary=(
-            f"{code(case.name, 120)} was not judged: the bot could not finish its work and has logged why."
-            f" This says nothing about the change. To try again, {words.AGAIN}."
-        ),
+        summary=comment.unfinished(case),
         conclusion="neutral",
     )
 

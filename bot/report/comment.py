@@ -46,9 +46,24 @@ def investigating(case: Case, plan: Plan, readings: Sequence[Reading] = ()) -> s
     )
 
 
+def given_up(case: Case) -> str:
+    """The last text where there is no verdict."""
+    return _text(case, _heading(words.WARNING, "NO VERDICT", case), unfinished(case))
+
+
+def unfinished(case: Case) -> str:
+    """The bot could not go on: nothing is said about the change. Also the check run's summary."""
+    return (
+        f"{code(case.name, 120)} was not judged: the bot could not finish its work and has logged why."
+        f" This says nothing about the change. To try again, comment {words.again(case)}."
+    )
+
+
 def result(case: Case, verdict: Verdict, readings: Sequence[Reading] = ()) -> str:
     """The verdict first, then everything a reader needs to check it."""
-    picture = chart.xychart(readings, case.bound, verdict.proposal.threshold if verdict.proposal else None)
+    picture = chart.xychart(
+        tables.judged(readings), case.bound, verdict.proposal.threshold if verdict.proposal else None
+    )
     top = _text(case, summary(case, verdict, readings), picture)
     end = "\n\n".join(part for part in (_commands(case), _data(case, verdict)) if part)
     room = LIMIT - len(top) - len(end) - _CLOSING_ROOM
@@ -71,6 +86,7 @@ def summary(case: Case, verdict: Verdict, readings: Sequence[Reading] = ()) -> s
     blocks = [
         _heading(words.icon(case, verdict), words.words(verdict).label, case),
         f"{prose(verdict.sentence)} {words.next_step(case, verdict)}",
+        " ".join(words.beside(case, verdict)),
         _stale(case),
         f"**Not measured or not judged:** {' '.join(missed)}" if missed else "",
         tables.arms_table(case, verdict),
@@ -150,8 +166,8 @@ def _plan(case: Case, plan: Plan) -> str:
         parts.append(f"{arm}{' ' + short(sha) if sha else ''} {starts} × {wanted.repeats} runs")
     total = sum(wanted.launches * wanted.repeats for wanted in plan.arms.values())
     on = f" on {code(case.runner, 80)}" if case.runner else ""
-    budget = f"; budget {minutes(case.budget_minutes)} of machine time" if case.budget_minutes else ""
-    return f"{', '.join(parts)}, alternating{on}: {total} runs{budget}"
+    most = f", at most {minutes(case.budget_minutes)} of machine time in all" if case.budget_minutes else ""
+    return f"{', '.join(parts)}, alternating{on}: {total} runs. More rounds may follow{most}"
 
 
 def _runs(case: Case) -> str:
@@ -169,6 +185,8 @@ def _runs(case: Case) -> str:
     parts += [link(f"rerun {place}", url) for place, url in enumerate(case.run_urls[:10], start=1)]
     if case.evidence is not None:
         parts += [link("readings", case.evidence.readings_url), link("chart", case.evidence.chart_url)]
+    elif case.no_evidence_because:
+        parts.append(prose(case.no_evidence_because, 200))
     return " · ".join(parts)
 
 
@@ -207,7 +225,7 @@ def _stale(case: Case) -> str:
 
 
 def _commands(case: Case) -> str:
-    lines = ["Somebody with write permission can comment `/rerun-kl` to measure again."]
+    lines = [f"Somebody with write permission can comment {words.again(case)} to measure again."]
     if case.feedback_url:
         lines.append(f"Wrong verdict? {link('Say so', case.feedback_url)}.")
     rules = f", rules {code(case.rules, 80)}" if case.rules else ""

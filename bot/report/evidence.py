@@ -12,15 +12,20 @@ from bot.report.markdown import LIMIT, capped, code, prose
 from bot.report.numbers import plain
 from bot.verdict.answer import Verdict
 from bot.verdict.reading import Reading
+from bot.verdict.redaction import without_secrets
 
 READINGS: Final = "readings.jsonl"
 CHART: Final = "chart.svg"
 
 
 def readings_jsonl(readings: Sequence[Reading]) -> str:
-    """One reading a line, as contracts/reading.schema.json has it; byte-identical for the same readings."""
+    """One reading a line, as contracts/reading.schema.json has it; byte-identical for the same readings.
+
+    What is committed stays: secrets are looked for once more.
+    """
     return "".join(
-        json.dumps(reading.as_record(), sort_keys=True, allow_nan=False) + "\n" for reading in readings
+        json.dumps(without_secrets(reading).as_record(), sort_keys=True, allow_nan=False) + "\n"
+        for reading in readings
     )
 
 

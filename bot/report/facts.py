@@ -104,12 +104,22 @@ class Case:
     rules: str | None = None
     """Name and hash of the rule pack."""
     evidence: EvidenceLinks | None = None
+    no_evidence_because: str | None = None
+    """A few words: why there are no such addresses."""
     proposal_pull: PullLink | None = None
     no_pull_because: str | None = None
     """One sentence: why a proposal led to no pull request."""
     also_red: tuple[RedTest, ...] = ()
     not_measured: tuple[str, ...] = ()
     """One sentence for each thing that should have been measured and was not."""
+    from_fork: bool = False
+    """Its code runs only as the commit that somebody with write permission named."""
+    stopped_in: str | None = None
+    """Address of the comment that stopped the measurement."""
+    earlier: str | None = None
+    """What this commit was judged before, as the comment named it."""
+    open_bump: PullLink | None = None
+    """A pull request of the bot's that moves this bound and is open, whichever measurement led to it."""
     declined_for_days: int | None = None
     """How long a closed bump is not opened again; None: no promise is made."""
     feedback_url: str | None = None

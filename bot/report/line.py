@@ -129,8 +129,13 @@ def _shown(values: Sequence[float], bound: float | None) -> str:
 def _meaning(verdict: Verdict) -> str:
     if verdict.kind is VerdictKind.OLD_REGRESSION:
         since = f" since {short(verdict.since)}" if verdict.since else ""
-        return f"The default branch got worse{since} by an earlier change, not by this pull request."
-    return "What was measured for another pull request says noise: this test varies so without any change."
+        return (
+            f"The default branch got worse{since} by an earlier change, so probably not by this pull request."
+        )
+    return (
+        "What was measured for another pull request says noise: this test varies so without any change,"
+        " and probably here too."
+    )
 
 
 def _measured(verdict: Verdict) -> str:
@@ -145,7 +150,7 @@ def _measured(verdict: Verdict) -> str:
     ratio = "" if verdict.ratio is None else f"; head over base ×{ratio_interval(verdict.ratio)}"
     return (
         f"**Measured** for {other} on {verdict.day}: {over}{ratio}."
-        " No value of your job is above what those runs showed or the bound proposed from them."
+        " No value of your job is above what was measured there."
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.report.markdown import code, folded, link, prose, row, short, stacked, table
-from bot.report.words import WORDS
+from bot.report.words import BARRED, Words, words_of
 from bot.verdict.answer import VerdictKind
 
 NOTHING_KNOWN: Final = "no KL test of this pull request was measured yet."
@@ -39,6 +39,8 @@ class Judged:
     commit: str
     verdict: Mapping[str, Any]
     url: str | None
+    measured_for: int | None = None
+    """The pull request that was measured, where it is another."""
 
 
 def status(sites: Sequence[Progress]) -> str:
@@ -64,10 +66,27 @@ def waits_for(number: int, url: str) -> str:
     return f"waiting for {link(f'#{number}', url)}"
 
 
+def answered_by(verdict: Mapping[str, Any] | None, number: int, url: str) -> str:
+    """The state of a site that was answered with what was measured for another pull request."""
+    return f"{verdict_label(verdict)}, measured for {link(f'#{number}', url)}"
+
+
 def verdict_label(verdict: Mapping[str, Any] | None) -> str:
     """As the comment names it."""
     kind = None if verdict is None else verdict.get("kind")
-    return WORDS[VerdictKind(kind)].label if kind in set(VerdictKind) else "given up"
+    if verdict is None or kind not in set(VerdictKind):
+        return "given up"
+    return _words(verdict).label
+
+
+def is_barred(verdict: Mapping[str, Any]) -> bool:
+    """What was measured is noise, and something else bars the bump."""
+    return _words(verdict) is BARRED
+
+
+def _words(verdict: Mapping[str, Any]) -> Words:
+    trace = verdict.get("trace") or [{"name": ""}]
+    return words_of(VerdictKind(verdict["kind"]), str(verdict.get("reason")), trace[-1]["name"])
 
 
 def explained(found: Sequence[Judged]) -> str:
@@ -79,7 +98,8 @@ def _explained(judged: Judged) -> str:
     verdict = judged.verdict
     told = link(verdict_label(verdict), judged.url) if judged.url else verdict_label(verdict)
     sentence = prose(str(verdict.get("sentence", "")))
-    head = f"{code(judged.test, 120)} at {short(judged.commit)}: {told}. {sentence}"
+    other = f", measured for #{judged.measured_for}" if judged.measured_for else ""
+    head = f"{code(judged.test, 120)} at {short(judged.commit)}: {told}{other}. {sentence}"
     trace = verdict.get("trace") or []
     last = len(trace) - 1
     rows = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bot.report.facts import PullLink
@@ -16,7 +17,6 @@ NOT_PERMITTED: Final = (
 _NOT_STARTED: Final = "nothing was started"
 NOT_OPEN: Final = f"{_NOT_STARTED}: this pull request is not open."
 OWN_BRANCH: Final = f"{_NOT_STARTED}: this pull request is the bot's own, and triaging it could loop."
-HEAD_MOVED: Final = f"{_NOT_STARTED}: the SHA is not the head commit of this pull request any more."
 FORK_NEEDS_SHA: Final = (
     f"{_NOT_STARTED}: the code is from a fork. Look at it, then write `/rerun-kl` with the full SHA of the"
     " head commit behind it, so that exactly what you looked at runs on the GPU machines."
@@ -36,31 +36,76 @@ STILL_STOPPING: Final = (
 NOTHING_RED: Final = f"{_NOT_STARTED}: no red KL test was found on the head commit."
 NOTHING_TO_STOP: Final = "nothing of this pull request is being measured."
 _SHOWN: Final = 10
+_END: Final = re.compile(r"^<!-- kl-triage:edit ([0-9a-z]+) -->$", re.MULTILINE)
 
 
 def reply_marker(comment_id: int) -> str:
     return f"<!-- kl-triage:reply comment={comment_id} -->"
 
 
-def reply(marker: str, outcomes: Sequence[tuple[str, str]], left_out: int) -> str:
-    """(command as written, Markdown of what became of it), in order; `left_out` further ones were not run."""
+def reply(
+    marker: str, outcomes: Sequence[tuple[str, str]], left_out: int, *, edit: str = "", known: str = ""
+) -> str:
+    """(command as written, Markdown of what became of it), in order; `left_out` further ones were not run.
+
+    `edit` names an edit of the comment by letters and digits; `known` is the reply as it stands, of which
+    what belongs to other edits is kept, the newest first.
+    """
     blocks = [f"{code(command, 120)}: {outcome}".replace(": \n", ":\n", 1) for command, outcome in outcomes]
     if left_out:
+        were = "was" if left_out == 1 else "were"
         blocks.append(
-            f"Only the first {len(outcomes)} commands of a comment are run; {left_out} more were not."
+            f"Only the first {len(outcomes)} commands of a comment are run; {left_out} more {were} not."
         )
-    return capped("\n\n".join([marker, *blocks]), LIMIT)
+    parts = _parts(known.removeprefix(marker))
+    mine = "\n\n".join(blocks)
+    parts = parts | {edit: mine} if edit in parts else {edit: mine} | parts
+    told = [f"{text}\n\n{_end_of(name)}" if name else text for name, text in parts.items() if text]
+    return capped("\n\n".join([marker, *told]), LIMIT)
+
+
+def _parts(text: str) -> dict[str, str]:
+    """What was said of each edit; of the comment as it was first under ""."""
+    pieces = _END.split(text)
+    return {name: part.strip() for part, name in zip(pieces[::2], [*pieces[1::2], ""], strict=True)}
+
+
+def _end_of(edit: str) -> str:
+    """Ends what is said of an edit. No command can spell it: it is shown behind other words of its line."""
+    return f"<!-- kl-triage:edit {edit} -->"
 
 
 def refused() -> str:
     return f"{REFUSED_MARKER}\n{NOT_PERMITTED}"
 
 
-def measuring_again(tests: Sequence[str]) -> str:
-    """Investigations were opened for these tests."""
+def measuring(tests: Sequence[str], *, again: bool, asked: Mapping[str, object]) -> str:
+    """Investigations were opened for these tests. `asked`: runs, launches, base, runner, as far as said."""
     where = "comment of each test" if len(tests) > 1 else "comment of the test"
     be = "are" if len(tests) > 1 else "is"
-    return f"{_listed(tests)} {be} being measured again, head beside base; the result goes into the {where}."
+    once_more = " again" if again else ""
+    return (
+        f"{_listed(tests)} {be} being measured{once_more}, head beside base{_as_asked(asked)};"
+        f" the result goes into the {where}."
+    )
+
+
+def _as_asked(asked: Mapping[str, object]) -> str:
+    names = {"runs": "n", "launches": "launches", "base": "base", "runner": "gpu"}
+    said = [code(f"{name}={asked[field]}", 120) for field, name in names.items() if field in asked]
+    within = ", as far as the budget allows" if {"runs", "launches"} & asked.keys() else ""
+    return f", with {' '.join(said)}{within}" if said else ""
+
+
+def not_the_head(head_sha: str) -> str:
+    return (
+        f"{_NOT_STARTED}: that SHA is not the head commit of this pull request, which is {short(head_sha)}."
+    )
+
+
+def unready(why: str) -> str:
+    """The settings of the repository cannot be read, or let nothing be measured."""
+    return f"{_NOT_STARTED}. {prose(why)}"
 
 
 def measured_already(found: Sequence[tuple[str, str, str | None]]) -> str:
@@ -113,6 +158,10 @@ def cooling(free_at: str) -> str:
 
 def stopped(tests: Sequence[str]) -> str:
     return f"stopping {_listed(tests)}; what was measured so far goes into the comment, without a verdict."
+
+
+def waits_no_more(tests: Sequence[str]) -> str:
+    return f"{_listed(tests)} waits no more for what is measured for another pull request."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -23,6 +23,12 @@ def values(readings: Sequence[Reading], *arms: Arm) -> list[float]:
     return [r.value for r in readings if r.arm in arms and r.status is Status.OK and r.value is not None]
 
 
+def judged(readings: Sequence[Reading]) -> list[Reading]:
+    """Those of the check that went red, as the judge takes them; all where the red job names none."""
+    red = {r.label for r in readings if r.arm is Arm.TRIGGER and r.label is not None}
+    return [r for r in readings if not red or r.label is None or r.label in red]
+
+
 def over(readings: Sequence[Reading], bound: float, *arms: Arm) -> str:
     """`4/48`: how many measured values lie over `bound`."""
     measured = values(readings, *arms)
@@ -86,9 +92,9 @@ def run_values(readings: Sequence[Reading], limits: Sequence[float], room: int) 
 
 
 def prompt_values(readings: Sequence[Reading], room: int) -> str:
-    """Median and largest KL of each prompt on head and base, in the test's order, numbered from 0."""
+    """Median and largest KL of each prompt of the red check, in the test's order, numbered from 0."""
     arms = (Arm.HEAD, Arm.BASE)
-    lists = {arm: [r.per_prompt for r in readings if r.arm is arm and r.per_prompt] for arm in arms}
+    lists = {arm: [r.per_prompt for r in judged(readings) if r.arm is arm and r.per_prompt] for arm in arms}
     count = max((len(prompts) for arm in arms for prompts in lists[arm]), default=0)
     rows = []
     for prompt in range(count):
@@ -144,6 +150,7 @@ def versions(case: Case, readings: Sequence[Reading], room: int) -> str:
 
 def candidates_table(readings: Sequence[Reading], proposal: Proposal) -> str:
     """Each bound considered: what was seen over it, what is expected over it, and why it was not taken."""
+    readings = judged(readings)
     rows = [
         (
             proposal.old,

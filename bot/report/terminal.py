@@ -14,7 +14,7 @@ from bot.report.console import console, finished, table
 from bot.report.markdown import one_line
 from bot.report.numbers import exceeded, minutes, number, percent, percent_interval, plain, ratio_interval
 from bot.report.plot import ORDER, plot
-from bot.report.words import CROSS, PASS, words
+from bot.report.words import AGAIN, CROSS, PASS, words
 from bot.source.lines import LineSite
 from bot.source.site import Site
 from bot.verdict.answer import Numbers, Proposal, Rung, Verdict
@@ -125,7 +125,7 @@ def _next(verdict: Verdict) -> str:
     if verdict.next is None and verdict.proposal is not None:
         return "next: a person decides on the proposed bound"
     if verdict.next is None:
-        return f"next: {words(verdict).next.replace('`', '')}"
+        return f"next: {words(verdict).next.replace(AGAIN, 'measure again').replace('`', '')}"
     arms = verdict.next.arms
     wanted = [f"{arm} {plan.launches} launches of {plan.repeats} repeats" for arm, plan in arms.items()]
     runs = sum(plan.launches * plan.repeats for plan in arms.values())

@@ -118,3 +118,9 @@ class InstalledStore(Room):
             writer = cooldown is None
             session.merge(Obeyed(repo=repo, comment_id=comment_id, author=who, writer=writer, at=at))
         return None
+
+    def disobey(self, repo: str, comment_id: int, at: datetime) -> None:
+        """Takes back what `obey` noted of the comment as it stood at `at`: nothing came of it."""
+        this = and_(Obeyed.repo == repo.lower(), Obeyed.comment_id == comment_id, Obeyed.at == at)
+        with self._session.begin() as session:
+            session.execute(delete(Obeyed).where(this))

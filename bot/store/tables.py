@@ -66,6 +66,8 @@ class Rerun(Base):
     state: Mapped[str] = mapped_column(default="planned")
     trouble: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(default=utcnow)
+    sent_at: Mapped[datetime | None]
+    """When its dispatch was sent, or tried, last."""
 
 
 class StoredReading(Base):
@@ -85,6 +87,7 @@ class Decision(Base):
     """One line per thing the bot decided, most of all when it decided to do nothing."""
 
     __tablename__ = "decisions"
+    __table_args__ = (Index("decisions_by_subject", "repo", "subject", "code"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime] = mapped_column(default=utcnow)
@@ -106,11 +109,12 @@ class Hit(Base):
     event: Mapped[dict[str, Any]]
     """The red job as `bot.github.events.RedJob`, so that it can be looked at again."""
     facts: Mapped[dict[str, Any]]
-    """test, job_url, values (of the red job, in nats), runner, comment_url"""
+    """What the red jobs of the commit showed and how it is to be measured (bot/triage/opening.py)."""
     investigation: Mapped[str | None]
     """The one whose verdict it gets."""
     state: Mapped[str]
-    """measured (its own commit is or was) | waiting (for another's verdict) | answered (with another's)"""
+    """measured (its own commit is or was) | waiting (for another's verdict) | answered (with another's) |
+    stopped:<comment id> (by a command, while it waited)"""
     at: Mapped[datetime] = mapped_column(default=utcnow)
 
 

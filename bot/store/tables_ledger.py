@@ -30,7 +30,7 @@ class Bump(Base):
     commit: Mapped[str | None]
     """Head of the bot's branch after its last write; another head is a person's work."""
     body_digest: Mapped[str | None]
-    """Of the text the bot wrote last; another text is a person's work."""
+    """Of the title and text the bot wrote last; another is a person's work."""
 
 
 class BumpOutcome(Base):

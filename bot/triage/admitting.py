@@ -17,7 +17,7 @@ from github.Repository import Repository
 from bot.github import reads
 from bot.triage import commands, kill_switch
 from bot.triage.commands import Misunderstood, Rerun
-from bot.triage.configured import read_config
+from bot.triage.configured import CONFIG_PATH, NOT_SET_UP, read_config
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import RepositoryConfig
@@ -29,18 +29,23 @@ LISTED: Final = "listed"
 STRANGER: Final = "stranger"
 SILENT: Final = "silent"
 """Where the bot says nothing, or the author is a bot."""
+UNREADY: Final = "unready"
+"""A writer, where the settings cannot be read or let nothing be measured: told so, once a comment."""
 RERUN: Final = "rerun"
 MISUNDERSTOOD: Final = "misunderstood"
 
 
 def admit(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
     """{"role": one of the above, "commands": the kind of each that is to be answered, "free_at": when the
-    author's cooldown ends, "" where there is none}."""
+    author's cooldown ends, "" where there is none, "why": for UNREADY, else ""}."""
     repo = svc.installations.repository(event["installation"], event["repo"])
     kinds = [_kind(command.asked) for command in commands_of(event)[: commands.MAX_COMMANDS]]
-    subject, role, cooldown = f"comment {event['comment_id']}", SILENT, None
-    config = _speaking(svc, repo, event, subject)
-    if config is not None and kinds:
+    subject, role, cooldown, why = f"comment {event['comment_id']}", SILENT, None, ""
+    config = _speaking(svc, repo, event, subject) if kinds else None
+    if isinstance(config, Refusal):
+        if reads.may_write(repo, event["author"]):
+            role, why = UNREADY, config.sentence
+    elif config is not None:
         role = _role(repo, config, event["author"])
         cooldown = None if role == WRITER else timedelta(minutes=config.command_cooldown_minutes)
     if role == STRANGER:
@@ -51,14 +56,21 @@ def admit(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
         at = datetime.fromisoformat(event["updated_at"])
         who = event["author"]
         free_at = svc.store.obey(event["repo"], event["comment_id"], who, at, cooldown=cooldown)
-    return {"role": role, "commands": kinds, "free_at": f"{free_at:%Y-%m-%d %H:%M} UTC" if free_at else ""}
+    until = f"{free_at:%Y-%m-%d %H:%M} UTC" if free_at else ""
+    return {"role": role, "commands": kinds, "free_at": until, "why": why}
+
+
+def release(svc: Services, event: Mapping[str, Any]) -> None:
+    """Nothing was started for this comment, so no cooldown runs from it. It was noted before all the same:
+    two comments at once are not both obeyed."""
+    svc.store.disobey(event["repo"], event["comment_id"], datetime.fromisoformat(event["updated_at"]))
 
 
 def admit_click(svc: Services, event: Mapping[str, Any]) -> bool:
     """The buttons of a check run are for people who may write; nobody is told no, GitHub hides them."""
     repo = svc.installations.repository(event["installation"], event["repo"])
     config = _speaking(svc, repo, event, f"check {event['check_id']}")
-    return config is not None and _role(repo, config, event["author"]) == WRITER
+    return isinstance(config, RepositoryConfig) and _role(repo, config, event["author"]) == WRITER
 
 
 def commands_of(event: Mapping[str, Any]) -> tuple[commands.Command, ...]:
@@ -68,20 +80,26 @@ def commands_of(event: Mapping[str, Any]) -> tuple[commands.Command, ...]:
 
 def _speaking(
     svc: Services, repo: Repository, event: Mapping[str, Any], subject: str
-) -> RepositoryConfig | None:
-    """The settings, where the bot answers at all and the author is not a bot."""
+) -> RepositoryConfig | Refusal | None:
+    """The settings; why nothing is measured under them; None where the bot says nothing at all, or the author
+    is a bot."""
     login = svc.installations.login()
     if event["author"].lower() == login.lower() or event["author"].endswith("[bot]"):
         return None
     found = read_config(repo, reads.facts(repo).default_branch)
-    if isinstance(found, Refusal) or found[0].mode in ("off", "observe"):
+    if found.code == NOT_SET_UP if isinstance(found, Refusal) else found[0].mode == "off":
         return None
     stopped = kill_switch.thrown(svc, repo)
     if stopped is not None:
         log.info("%s %s: %s", event["repo"], subject, stopped.sentence)
         svc.store.note(event["repo"], subject, stopped.code, stopped.sentence)
         return None
-    return found[0]
+    if isinstance(found, Refusal):
+        return found
+    config, _ = found
+    if config.mode == "observe":
+        return Refusal("mode", f"The mode in {CONFIG_PATH} is 'observe': nothing is measured or judged.")
+    return config
 
 
 def _role(repo: Repository, config: RepositoryConfig, author: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 from github import GithubException
 
 from bot.github import writes
-from bot.report import overview, replies
+from bot.report import misreadings, overview, replies
 from bot.report.overview import Judged, Progress
-from bot.store import Investigation
-from bot.triage import halting
+from bot.store import Hit, Investigation
+from bot.triage import halting, relaying
 from bot.triage.admitting import WRITER, commands_of
 from bot.triage.casefile import case_file
 from bot.triage.commands import MAX_COMMANDS, Misunderstood, Verb
@@ -40,12 +41,18 @@ def refuse(svc: Services, event: Event) -> None:
 
 
 def reply(svc: Services, event: Event, outcomes: Sequence[str]) -> None:
-    """One comment per comment, edited in place; `outcomes` of the first commands, as far as they are done."""
+    """One comment per comment, edited in place; `outcomes` of the first commands, as far as they are done.
+    What was said before an edit stays below."""
     asked = commands_of(event)
     told = [(command.text, outcome) for command, outcome in zip(asked, outcomes, strict=False)]
     left_out = len(asked) - len(told) if len(told) == MAX_COMMANDS else 0
     marker = replies.reply_marker(int(event["comment_id"]))
-    _say(svc, event, marker, replies.reply(marker, told, left_out))
+    repo = svc.installations.repository(event["installation"], event["repo"])
+    with writes.one_at_a_time(repo, event["pull"], marker):
+        login = svc.installations.login()
+        known = writes.own_comment(repo, event["pull"], marker=marker, author=login)
+        text = replies.reply(marker, told, left_out, edit=edit_of(event), known=known)
+        _say(svc, event, marker, text)
 
 
 def note_failure(svc: Services, event: Event) -> None:
@@ -57,15 +64,16 @@ def note_failure(svc: Services, event: Event) -> None:
 def answer(svc: Services, event: Event, place: int) -> str:
     """Of a command that starts and stops nothing."""
     match commands_of(event)[place].asked:
-        case Misunderstood(sentence):
-            return sentence
+        case Misunderstood(sentence, word):
+            return _of_a_test(svc, event, word) or sentence
         case Verb.HELP:
             return overview.help_text()
         case Verb.STATUS:
             return overview.status(_sites(svc, event))
         case Verb.EXPLAIN:
             judged = (found for found in _mine(svc, event) if found.verdict)
-            return overview.explained([_judged(found) for found in _newest(judged)])
+            own = [_judged(found) for found in _newest(judged)]
+            return overview.explained([*own, *_judged_elsewhere(svc, event)])
         case other:
             raise TypeError(f"{other} is answered by a step of its own")
 
@@ -74,17 +82,25 @@ def stop(svc: Services, event: Event, role: str) -> dict[str, Any]:
     """{"text": the answer, "keys": investigations that are ending}."""
     if role != WRITER:
         return {"text": replies.ONLY_WRITERS_STOP, "keys": []}
-    reason = Refusal("stopped", f"{event['author']} stopped it in comment {event['comment_id']}.")
+    reason = Refusal("stopped", f"{event['author']} stopped it.")
+    # Before the investigations: whoever waits may be measured any moment.
+    waited = svc.store.stop_waits(event["repo"], event["pull"], event["comment_id"])
     for found in _mine(svc, event):
         if found.state == "open":
+            svc.store.remember_once(found.id, stopped_in=_comment_url(found, event))
             halting.halt(svc, found.id, reason)
     # Read again: what this comment halted is named also when the step runs twice.
     ending = [
-        found for found in _mine(svc, event) if found.state == "open" or halting.halted(found.facts) == reason
+        found
+        for found in _mine(svc, event)
+        if found.state == "open" or found.facts.get("stopped_in") == _comment_url(found, event)
     ]
-    names = [test_name(found.test) for found in ending]
-    text = replies.stopped(names) if names else replies.NOTHING_TO_STOP
-    return {"text": text, "keys": [found.id for found in ending]}
+    for hit in waited:
+        relaying.tell_no_answer(svc, hit, reason.sentence)
+    names, waits = [test_name(found.test) for found in ending], [test_name(h.facts["test"]) for h in waited]
+    told = [replies.stopped(names)] if names else []
+    told += [replies.waits_no_more(waits)] if waits else []
+    return {"text": " ".join(told) or replies.NOTHING_TO_STOP, "keys": [found.id for found in ending]}
 
 
 def ended(svc: Services, keys: Sequence[str]) -> bool:
@@ -98,6 +114,26 @@ def test_name(test: str) -> str:
 
 def pull_url(found: Investigation) -> str:
     return f"{found.facts['server_url']}/{found.repo}/pull/{found.pull}"
+
+
+def edit_of(event: Event) -> str:
+    """Tells an edit of a comment from its others; "" for the comment as it was first."""
+    return (
+        hashlib.sha256(f"{event['before']}\0{event['body']}".encode()).hexdigest()[:12]
+        if event["before"]
+        else ""
+    )
+
+
+def _comment_url(found: Investigation, event: Event) -> str:
+    return f"{pull_url(found)}#issuecomment-{event['comment_id']}"
+
+
+def _of_a_test(svc: Services, event: Event, word: str) -> str:
+    """Where a word is the class or the method of one test that is known of this pull request: that test."""
+    known = {test_name(found.test).partition("[")[0] for found in _mine(svc, event)}
+    meant = [test for test in sorted(known) if word in test.split(".")]
+    return misreadings.unknown(word, meant[0]) if len(meant) == 1 else ""
 
 
 def _mine(svc: Services, event: Event) -> Sequence[Investigation]:
@@ -120,7 +156,29 @@ def _sites(svc: Services, event: Event) -> list[Progress]:
         state = overview.waits_for(other.pull, pull_url(other))
         test, told = test_name(hit.facts["test"]), hit.facts.get("comment_url")
         sites[hit.site_key] = Progress(test, hit.head_sha, state, done=0, planned=0, rounds=0, url=told)
+    for hit, other in _answers(svc, event):
+        state = overview.answered_by(other.verdict, other.pull, _told_in(other))
+        test, told = test_name(hit.facts["test"]), hit.facts.get("comment_url")
+        sites[hit.site_key] = Progress(test, hit.head_sha, state, done=0, planned=0, rounds=0, url=told)
     return list(sites.values())
+
+
+def _answers(svc: Services, event: Event) -> list[tuple[Hit, Investigation]]:
+    """The sites that were answered with the verdict of another pull request, each with that one."""
+    hits = svc.store.answered_of(event["repo"], event["pull"])
+    found = [(hit, svc.store.investigation(hit.investigation or "")) for hit in hits]
+    return [(hit, other) for hit, other in found if other.pull != hit.pull]
+
+
+def _judged_elsewhere(svc: Services, event: Event) -> list[Judged]:
+    return [
+        Judged(test_name(other.test), other.head_sha, other.verdict or {}, _told_in(other), other.pull)
+        for _, other in _answers(svc, event)
+    ]
+
+
+def _told_in(found: Investigation) -> str:
+    return found.facts.get("comment_url") or pull_url(found)
 
 
 def _progress(svc: Services, found: Investigation) -> Progress:

@@ -32,12 +32,17 @@ def estimate(plan: RerunPlan, pack: Pack) -> float:
 
 
 def taken(plan: RerunPlan, readings: Sequence[Reading], pack: Pack) -> float:
-    """Minutes that a rerun took, its server starts by the pack's cost; where not every repeat says how long
-    it ran, what was planned: a lost machine is not a cheap one."""
-    seconds = [reading.duration_s for reading in readings if reading.duration_s is not None]
-    if len(seconds) < plan.planned:
-        return max(estimate(plan, pack), sum(seconds) / 60)
-    return len(plan.launches) * pack.launch_minutes + sum(seconds) / 60
+    """Minutes that a rerun counts for: what was planned, or more where its repeats tell of more, but never
+    more than its launches may run.
+
+    The times come from the measured code. Were they let below the plan, code could switch the budget off;
+    without a limit it could use up everybody's day.
+    """
+    starts = len(plan.launches) * pack.launch_minutes
+    # A repeat with several checks has as many readings, each with the time of the whole.
+    repeats = {(reading.launch, reading.repeat): reading.duration_s or 0.0 for reading in readings}
+    told = starts + sum(repeats.values()) / 60
+    return max(estimate(plan, pack), min(told, len(plan.launches) * plan.launch_timeout_s / 60))
 
 
 def refusal(earlier: Sequence[Spent], wanted: float, budget: float, now: datetime) -> Refusal | None:

@@ -40,11 +40,11 @@ def note_none(svc: Services, key: str) -> None:
     if pull is None or bump is None:
         return
     noted = bump_notes.with_note(pull.body, bump_notes.NO_CHECKS)
-    if noted == pull.body or own_bumps.digest(pull.body) != bump.body_digest:
+    if noted == pull.body or own_bumps.digest(pull.title, pull.body) != bump.body_digest:
         return
     try:
         pulls.edit_body(repo, number, noted)
     except (GithubException, requests.RequestException):
         log.warning("the text of #%d could not be edited", number, exc_info=True)  # it is a courtesy
     else:
-        svc.store.wrote_bump(bump.id, body_digest=own_bumps.digest(noted))
+        svc.store.wrote_bump(bump.id, body_digest=own_bumps.digest(pull.title, noted))

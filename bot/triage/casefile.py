@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 from bot import __version__
 from bot.report import line
 from bot.report.facts import BoundMove, Case, EvidenceLinks, Ledger, PullLink, RedTest, Touched
+from bot.report.overview import verdict_label
 from bot.source import Site
 from bot.store import Investigation, Rerun
 from bot.triage.barring import bound_of
+from bot.triage.configured import config_of
 from bot.triage.ledger import expires
-from bot.triage.measuring import config_of, planned
+from bot.triage.measuring import planned, policy_of_case
 from bot.triage.restraint import COOLING_DAYS
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading
@@ -24,6 +26,7 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
     readings = [Reading.from_record(record) for record in svc.store.records(investigation.id)]
     measured = [reading for reading in readings if reading.arm in (Arm.HEAD, Arm.BASE)]
     evidence, proposal = facts.get("evidence"), facts.get("proposal")
+    hit = svc.store.hit(investigation.repo, investigation.site_key, investigation.pull)
     return Case(
         key=investigation.site_key,
         repo=investigation.repo,
@@ -47,17 +50,39 @@ def case_file(svc: Services, investigation: Investigation, *, gpu_minutes: float
         runs_planned=sum(map(planned, reruns)),
         rounds=len(reruns),
         gpu_minutes=gpu_minutes,
-        budget_minutes=config.budget_minutes,
+        budget_minutes=policy_of_case(investigation).budget_minutes,
         rules=config.pack.name,
         evidence=EvidenceLinks(**evidence) if evidence else None,
+        no_evidence_because=facts.get("evidence_refusal"),
         proposal_pull=PullLink(**proposal) if proposal else None,
         also_red=tuple(RedTest(test) for test in facts["also_red"]),
         not_measured=(*_troubles(reruns), *_red_again(investigation)),
         no_pull_because=facts.get("proposal_refusal"),
+        from_fork=bool(hit and hit.facts.get("fork")),
+        stopped_in=facts.get("stopped_in"),
+        earlier=_earlier(svc, investigation),
+        open_bump=_open_bump(svc, investigation),
         declined_for_days=COOLING_DAYS,
         ledger=_ledger(investigation),
         expires=f"{expires(investigation):%Y-%m-%d}",
     )
+
+
+def _earlier(svc: Services, investigation: Investigation) -> str | None:
+    """The newest verdict on this commit before this one."""
+    judged = [found.verdict for found in svc.store.earlier(investigation.id) if found.verdict]
+    return verdict_label(judged[-1]) if judged else None
+
+
+def _open_bump(svc: Services, investigation: Investigation) -> PullLink | None:
+    """As the ledger knows it; GitHub is not asked."""
+    outcomes = svc.store.outcomes(investigation.repo)
+    for bump in reversed(svc.store.bumps(investigation.repo, investigation.site_key)):
+        outcome = outcomes.get(bump.pull)
+        if outcome is None or outcome.state == "open":
+            url = f"{investigation.facts['server_url']}/{investigation.repo}/pull/{bump.pull}"
+            return PullLink(bump.pull, url)
+    return None
 
 
 def _troubles(reruns: Iterable[Rerun]) -> Iterator[str]:

@@ -58,9 +58,11 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Misunderstood:
-    """`sentence` is Markdown: what was not understood, and the nearest that would be."""
+    """`sentence` is Markdown: what was not understood, and the nearest that would be. `word`: the unknown
+    one, which may be a part of a test's name."""
 
     sentence: str
+    word: str = ""
 
 
 Asked = Rerun | Verb | Misunderstood
@@ -150,8 +152,8 @@ def _asked(words: list[str]) -> Asked:
     if verb is not None:
         return Verb(verb) if len(words) == 1 else Misunderstood(misreadings.stands_alone(verb))
     given: dict[str, str | int] = {}
-    for word in words:
-        read = _word(word)
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        read = _word(word, following)
         if isinstance(read, Misunderstood):
             return read
         field, value = read
@@ -163,7 +165,7 @@ def _asked(words: list[str]) -> Asked:
     return rerun
 
 
-def _word(word: str) -> tuple[str, str | int] | Misunderstood:
+def _word(word: str, following: str) -> tuple[str, str | int] | Misunderstood:
     """The field a word sets, and its value."""
     name, equals, text = word.partition("=")
     option = OPTIONS.get(name) if equals else None
@@ -180,11 +182,11 @@ def _word(word: str) -> tuple[str, str | int] | Misunderstood:
         return "only", word.partition("[")[0]  # all parameters of a test share a bound
     if _PART_OF_SHA.fullmatch(word):
         return Misunderstood(misreadings.part_of_a_sha(word))
-    return Misunderstood(misreadings.unknown(word, _nearest(word)))
+    return Misunderstood(misreadings.unknown(word, _nearest(word, following)), word)
 
 
-def _nearest(word: str) -> str | None:
-    """The word that was probably meant."""
+def _nearest(word: str, following: str) -> str | None:
+    """The word that was probably meant; its value may stand behind it, as in `--n 12`."""
     if "::" in word:
         test = (
             ".".join(word.split("::")[-2:])
@@ -192,7 +194,9 @@ def _nearest(word: str) -> str | None:
             else word.rpartition("::")[2]
         )
         return test if _TEST.fullmatch(test) else None
-    name, _, text = word[:80].partition("=")
+    name, equals, text = word[:80].lstrip("-").partition("=")
+    if not equals and name in OPTIONS and OPTIONS[name].read(following) is not None:
+        text = following
     close = difflib.get_close_matches(name.casefold(), _NEAR, n=1, cutoff=0.7)
     if not close:
         return None

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from dbos import DBOS, EnqueueOptions, PortableWorkflowError, error
 from github import GithubException
 
-from bot.github.patience import RateLimited, limited_until
+from bot.github.patience import NotYet, limited_until
 from bot.triage.services import Services, services
 
 log = logging.getLogger(__name__)
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 QUEUE: Final = "triage"
 AT_ONCE: Final = 32
 """Workflows of that queue, each with a log in hand: after an outage a thousand may come in a minute."""
+PEOPLE_QUEUE: Final = "people"
+"""Its own: red jobs that wait for the rate limit must not hold up what people ask for or close."""
 HARVEST_QUEUE: Final = "harvest"
 SWEEP_QUEUE: Final = "sweep"
 MAX_RATE_LIMIT_WAITS: Final = 24
@@ -46,8 +48,8 @@ R = TypeVar("R")
 def step(function: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Runs one side effect and keeps its result; a failing one is tried again for about an hour.
 
-    A spent rate limit is no failure: it is slept through durably, holding no thread's retries, and the step
-    is run again. Raises one of STEP_FAILED.
+    A spent rate limit, or a NotYet, is no failure: it is slept through durably, holding no thread's retries,
+    and the step is run again. Raises one of STEP_FAILED.
     """
     name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
     options: Any = {"name": name, "retries_allowed": True, "max_attempts": 12, "interval_seconds": 2.0}
@@ -63,15 +65,15 @@ def _or_wait(run: Callable[[], R]) -> R | dict[str, float]:
     """The result, or how long GitHub wants no request."""
     try:
         return run()
-    except RateLimited as limited:
-        until = limited.until
+    except NotYet as wanted:
+        until, why = wanted.until, str(wanted)
     except GithubException as refused:
         told = limited_until(refused, datetime.now(UTC))
         if told is None:
             raise
-        until = told
+        until, why = told, "the rate limit is spent"
     wait = max((until - datetime.now(UTC)).total_seconds(), 1.0)
-    log.info("the rate limit is spent: going on in %.0f s", wait)
+    log.info("%s: going on in %.0f s", why, wait)
     return {_WAIT: wait}
 
 
@@ -89,7 +91,15 @@ def again(workflow_id: str, tries: int) -> str:
     return f"{workflow_id.partition(AGAIN)[0]}{AGAIN}{tries}"
 
 
+_QUEUES: Final = {
+    **dict.fromkeys(("command", "check_asked", "pull_closed", "pull_moved"), PEOPLE_QUEUE),
+    "installation_changed": PEOPLE_QUEUE,
+    "harvest": HARVEST_QUEUE,
+    "sweep": SWEEP_QUEUE,
+}
+
+
 def options_of(workflow: str, workflow_id: str) -> EnqueueOptions:
     """How a workflow is queued; an id that is known changes nothing."""
-    queue = {"harvest": HARVEST_QUEUE, "sweep": SWEEP_QUEUE}.get(workflow, QUEUE)
+    queue = _QUEUES.get(workflow, QUEUE)
     return {"workflow_name": workflow, "queue_name": queue, "workflow_id": workflow_id}

@@ -15,7 +15,7 @@ from bot.report.facts import Case
 from bot.source import EditError, Site, bump, locate
 from bot.source.relocate import relocation
 from bot.store import Investigation
-from bot.triage.measuring import config_of
+from bot.triage.configured import config_of
 from bot.verdict import Proposal, Refusal, Verdict
 
 log = logging.getLogger(__name__)

@@ -108,6 +108,9 @@ class Engine:
         DBOS(config=config)
         DBOS.launch()
         DBOS.register_queue(durable.QUEUE, worker_concurrency=durable.AT_ONCE, polling_interval_sec=0.2)
+        DBOS.register_queue(
+            durable.PEOPLE_QUEUE, worker_concurrency=durable.AT_ONCE, polling_interval_sec=0.2
+        )
         # Its own and narrow: a harvest that waits for the rate limit must not hold up an investigation.
         DBOS.register_queue(
             durable.HARVEST_QUEUE, worker_concurrency=story.HARVESTS_AT_ONCE, polling_interval_sec=1.0
@@ -115,8 +118,7 @@ class Engine:
         self._client = DBOSClient(system_database_engine=self.database, serializer=serializer)
         self.intake = Intake(self._intake_database, self._client)
         self.health = Health(self._intake_database, self._settings.sweep_s, datetime.now(UTC))
-        for key in sweeping.free_stuck_sites(services.services()):
-            story.start(key)
+        story.start_again(sweeping.without_workflow(services.services()))
         self._schedule_sweeps()
 
     def _schedule_sweeps(self) -> None:
@@ -135,7 +137,7 @@ class Engine:
         DBOS.apply_schedules([schedule])
         # What was lost while the bot was down is looked for at once.
         started = datetime.now(UTC).isoformat()
-        DBOS.enqueue_workflow_with_options(durable.options_of("sweep", f"sweep:{started}"), started, None)
+        DBOS.enqueue_workflow_with_options(durable.options_of("sweep", f"sweep:{started}"), started, True)
 
     def _take_lock(self, database: Path) -> bool:
         """Two processes with one executor id would run every step twice (measured)."""

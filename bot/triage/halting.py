@@ -52,6 +52,11 @@ def is_uninstalled(svc: Services, key: str) -> bool:
     return stopped is not None and stopped.code == UNINSTALLED
 
 
+def is_halted(svc: Services, key: str) -> bool:
+    """By what is known: asks nobody either."""
+    return halted(svc.store.investigation(key).facts) is not None
+
+
 def check(svc: Services, key: str) -> str:
     """The code of the reason to stop, "" where there is none; one that is found halts the investigation."""
     investigation = svc.store.investigation(key)
@@ -59,10 +64,17 @@ def check(svc: Services, key: str) -> str:
     return _stopped(svc, key, found if isinstance(found, Refusal) else None)
 
 
-def check_waiting(svc: Services, key: str) -> str:
-    """The same while a rerun is out, at every poll: events tell of everything but the kill switch."""
+def check_switch(svc: Services, key: str) -> str:
+    """The same by the kill switch alone: events tell of everything else."""
     investigation = svc.store.investigation(key)
     why = halted(investigation.facts) or kill_switch.thrown(svc, svc.repository(investigation))
+    return _stopped(svc, key, why)
+
+
+def check_waiting(svc: Services, key: str) -> str:
+    """The same while a rerun is out, at every poll: all that wait in a repository share the answer."""
+    investigation = svc.store.investigation(key)
+    why = halted(investigation.facts) or kill_switch.thrown_of_late(svc, svc.repository(investigation))
     return _stopped(svc, key, why)
 
 

@@ -17,6 +17,7 @@ LONGEST_QUEUED: Final = timedelta(minutes=10)
 MISSED_SWEEPS: Final = 3
 LIMITS: Final = {
     durable.QUEUE: durable.AT_ONCE,
+    durable.PEOPLE_QUEUE: durable.AT_ONCE,
     durable.HARVEST_QUEUE: story.HARVESTS_AT_ONCE,
     durable.SWEEP_QUEUE: 1,
 }

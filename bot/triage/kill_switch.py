@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Final
 
 from github import GithubException
@@ -16,6 +18,9 @@ OPERATOR: Final = "operator_stop"
 THROWN: Final = "kill_switch"
 UNREADABLE: Final = "kill_switch_unreadable"
 CODES: Final = frozenset({OPERATOR, THROWN, UNREADABLE})
+KEPT_S: Final = 30.0
+_answers: Final[dict[str, tuple[float, Refusal | None]]] = {}
+"""By the address of a repository: when it was asked (monotonic seconds), and what was found."""
 
 
 def thrown(svc: Services, repo: Repository) -> Refusal | None:
@@ -24,6 +29,15 @@ def thrown(svc: Services, repo: Repository) -> Refusal | None:
     Raises on an outage and on a spent rate limit, so that the step that asks does nothing either.
     """
     return thrown_in(repo, by_operator=svc.settings.stop)
+
+
+def thrown_of_late(svc: Services, repo: Repository) -> Refusal | None:
+    """The same, asked once in KEPT_S for all who wait there. No answer is not kept."""
+    at, known = _answers.get(repo.url, (-math.inf, None))
+    if time.monotonic() - at >= KEPT_S:
+        known = thrown(svc, repo)
+        _answers[repo.url] = (time.monotonic(), known)
+    return known
 
 
 def thrown_in(repo: Repository, *, by_operator: bool) -> Refusal | None:

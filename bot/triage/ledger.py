@@ -10,16 +10,13 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any, Final
 
-import requests
 from github import GithubException
 from github.Repository import Repository
 
 from bot.github import history as past
-from bot.github import pulls, reads
-from bot.github.patience import limited_until
+from bot.github import pulls, reads, writes
 from bot.report import pull_request
 from bot.source import Site, locate
 from bot.source.history import BoundChange, BoundHistory, Commit, history
@@ -51,6 +48,11 @@ def remember(svc: Services, investigation: Investigation, pack: Pack) -> None:
         svc.store.remember(investigation.id, ledger=_read(svc, investigation, pack))
 
 
+def bar(svc: Services, key: str) -> None:
+    """After it could not be read for an hour: the measuring stands, and the bound is not moved."""
+    svc.store.remember_once(key, ledger=_barred(_unreadable("no answer for an hour")))
+
+
 def refusal(facts: Mapping[str, Any]) -> Refusal | None:
     """Why the ledger bars a bump; None where it does not, or was not read yet."""
     stored = (facts.get("ledger") or {}).get("refusal")
@@ -68,21 +70,20 @@ def expires(investigation: Investigation) -> datetime:
 
 
 def _read(svc: Services, investigation: Investigation, pack: Pack) -> Json:
-    """Whatever GitHub does not give bars the bump: what is not known is not assumed."""
+    """What GitHub does not let us read bars the bump: what is not known is not assumed. An outage or a spent
+    rate limit is raised."""
     try:
         return _ledger(svc, investigation, pack, utcnow())
-    except (GithubException, requests.RequestException) as error:
+    except GithubException as error:
+        if not writes.is_final(error):
+            raise
         log.warning("%s: the history of the bound could not be read", investigation.id, exc_info=True)
-        return _barred(Refusal(UNREADABLE, _unreadable(error)))
+        return _barred(_unreadable(f"HTTP {error.status}"))
 
 
-def _unreadable(error: Exception) -> str:
-    why = "no answer"
-    if isinstance(error, GithubException):
-        limited = limited_until(error, utcnow()) is not None
-        why = f"HTTP {error.status}{', the rate limit is spent' if limited else ''}"
+def _unreadable(why: str) -> Refusal:
     told = f"GitHub did not give the earlier moves of this bound ({why})"
-    return f"{told}, so it is not moved; /rerun-kl asks again."
+    return Refusal(UNREADABLE, f"{told}, so it is not moved; /rerun-kl asks again.")
 
 
 def _barred(why: Refusal) -> Json:
@@ -101,13 +102,12 @@ def _ledger(svc: Services, investigation: Investigation, pack: Pack, now: dateti
     head = reads.branch_head(repo, investigation.facts["default_branch"])
     if head is None:
         return _barred(Refusal(UNREADABLE, "The default branch could not be read, so no bound is moved."))
-    seen: list[str] = []
+    there, seen = reads.reader(repo, head), dict[str, None]()
 
-    @cache
     def read(path: str) -> bytes | None:
-        data = reads.file_at(repo, path, head)
+        data = there(path)
         if data is not None:
-            seen.append(path)
+            seen[path] = None
         return data
 
     file, _, name = investigation.test.partition("::")
@@ -130,7 +130,7 @@ def _ledger(svc: Services, investigation: Investigation, pack: Pack, now: dateti
         "moves": [_move(change, urls) for change in moves.changes],
         "versions": len(listed.commits),
         "complete": listed.complete and len(listed.commits) <= MAX_VERSIONS and not moves.gaps,
-        "touched": _related(repo, seen, head, now),
+        "touched": _related(repo, list(seen), head, now),
         "refusal": None if barred is None else asdict(barred),
     }
 
@@ -180,7 +180,7 @@ def _objection(
 def _may_be_replaced(svc: Services, repo: Repository, investigation: Investigation, number: int) -> bool:
     """An open bump that is as the bot left it takes another value."""
     bump, pull = svc.store.bump_of_pull(investigation.repo, number), pulls.state_of(repo, number)
-    return bump is not None and pull is not None and own_bumps.is_untouched(svc, bump, pull)
+    return bump is not None and pull is not None and own_bumps.touched(svc, repo, bump, pull) is None
 
 
 def _first_unknown(moves: BoundHistory) -> Refusal:

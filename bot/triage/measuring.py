@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Final
 
 from github import GithubException
 
-from bot.github import writes
 from bot.github.actions import Actions
+from bot.github.patience import limited_until
 from bot.store import Investigation, Rerun
 from bot.store.base import utcnow
 from bot.triage import barring, budget, halting, ledger
-from bot.triage.configured import CONFIG_PATH
+from bot.triage.configured import config_of
 from bot.triage.plans import as_asked, plan_of, policy_of
 from bot.triage.services import Services
 from bot.verdict import (
     ArmPlan,
     Evidence,
     Numbers,
+    Plan,
+    Policy,
     Reading,
     Refusal,
     Verdict,
     VerdictKind,
     decide,
 )
-from rules import PackErrors, RepositoryConfig, repository_pack
+from rules import RepositoryConfig
 from runners.fleets.fleet import Fleet, State, Ticket, with_lost
 from runners.fleets.github_actions import GitHubActionsFleet
 from runners.plan import RerunPlan
@@ -36,28 +38,35 @@ from runners.plan import RerunPlan
 log = logging.getLogger(__name__)
 
 APPEARS_WITHIN: Final = timedelta(minutes=2)
+"""GitHub told the id of a run and does not show it before."""
+STARTS_WITHIN: Final = timedelta(minutes=10)
+"""A dispatch that nothing was seen of by then has started nothing."""
+NOT_STARTED: Final = "GitHub answered the dispatch with an error and started no run"
 PLANNED: Final = "planned"
 SENDING: Final = "sending"
 REFUSED: Final = "refused"
-
-
-def config_of(investigation: Investigation) -> RepositoryConfig:
-    """The settings in force when the investigation was opened; they were read without error then."""
-    config = repository_pack(investigation.facts["config"], CONFIG_PATH)
-    if isinstance(config, PackErrors):
-        raise RuntimeError(f"stored settings of {investigation.id} no longer parse")
-    return config.model_copy(update={"runner": investigation.facts.get("runner", config.runner)})
+LEFT: Final = "left"
+"""It was collected, and its run was not seen to end."""
+OUT: Final = (SENDING, State.QUEUED, State.RUNNING, State.LOST, LEFT)
+"""A run of it may be going on."""
 
 
 def verdict_of(svc: Services, investigation: Investigation) -> tuple[Verdict, list[Reading]]:
     """Judges all readings there are; pure apart from reading the store, so every step may ask. An
-    investigation that was halted has its reason for a verdict, beside the numbers so far."""
+    investigation that was halted, or whose verdict was withdrawn, has the reason for a verdict, beside the
+    numbers so far."""
     readings = [Reading.from_record(record) for record in svc.store.records(investigation.id)]
     verdict = _judged(svc, investigation, readings)
-    stopped = halting.halted(investigation.facts)
+    stopped = halting.halted(investigation.facts) or _withdrawn(investigation)
     if stopped is not None:
         return Verdict(VerdictKind.REFUSED, stopped.code, stopped.sentence, verdict.numbers), readings
     return verdict, readings
+
+
+def _withdrawn(investigation: Investigation) -> Refusal | None:
+    """A later job of the commit showed more than what was measured covers."""
+    outrun = investigation.facts.get("outrun")
+    return None if outrun is None else Refusal(outrun["code"], outrun["sentence"])
 
 
 def _judged(svc: Services, investigation: Investigation, readings: Sequence[Reading]) -> Verdict:
@@ -71,7 +80,7 @@ def _judged(svc: Services, investigation: Investigation, readings: Sequence[Read
         sentence = f"The readings of the red job and of the reruns do not fit together ({error})."
         return Verdict(VerdictKind.REFUSED, "readings_do_not_fit", sentence, Numbers())
     config = config_of(investigation)
-    verdict = decide(evidence, policy_of(config.pack, config.budget_minutes))
+    verdict = decide(evidence, policy_of_case(investigation))
     document = None if verdict.next is None else _document(investigation, config, verdict.next.arms, "r")
     if isinstance(document, Refusal):
         return Verdict(VerdictKind.REFUSED, document.code, document.sentence, verdict.numbers)
@@ -89,18 +98,26 @@ def wants_runs(svc: Services, key: str) -> bool:
     return verdict.next is not None
 
 
+def settle(svc: Services, key: str) -> str:
+    """From here on the verdict stays what it is, so that all that is told and proposed is of one verdict; the
+    code of what halted it, "" where nothing did."""
+    investigation = svc.store.investigation(key)
+    readings = [Reading.from_record(record) for record in svc.store.records(key)]
+    svc.store.settle(key, asdict(barring.context(svc, investigation, readings)))
+    stopped = halting.halted(svc.store.investigation(key).facts)
+    return "" if stopped is None else stopped.code
+
+
 def plan(svc: Services, key: str, number: int) -> str:
     """Writes down the next rerun and returns its request id, which the run carries in its name."""
     investigation = svc.store.investigation(key)
     verdict, _ = verdict_of(svc, investigation)
-    wanted = verdict.next.arms if verdict.next is not None else {}
-    config = config_of(investigation)
+    wanted = verdict.next or Plan({})
     if number == 0:
-        asked = investigation.facts.get("asked") or {}
-        policy = policy_of(config.pack, config.budget_minutes)
-        wanted = as_asked(wanted, runs=asked.get("runs"), launches=asked.get("launches"), policy=policy)
+        wanted = first_round(investigation, wanted)
+    config = config_of(investigation)
     request = f"{key}-r{number}"
-    document = _document(investigation, config, wanted, request)
+    document = _document(investigation, config, wanted.arms, request)
     if isinstance(document, Refusal):  # wants_runs said no to it already
         raise RuntimeError(document.sentence)
     minutes = budget.estimate(document, config.pack)
@@ -108,6 +125,18 @@ def plan(svc: Services, key: str, number: int) -> str:
         request, key, {"json": document.to_json(), "runner": config.runner, "minutes": minutes}
     )
     return request
+
+
+def first_round(investigation: Investigation, wanted: Plan) -> Plan:
+    """What the judge wants, as the person who asked for the measurement wanted it."""
+    asked = investigation.facts.get("asked") or {}
+    policy = policy_of_case(investigation)
+    return Plan(as_asked(wanted.arms, runs=asked.get("runs"), launches=asked.get("launches"), policy=policy))
+
+
+def policy_of_case(investigation: Investigation) -> Policy:
+    config = config_of(investigation)
+    return policy_of(config.pack, config.budget_minutes)
 
 
 def dispatch(svc: Services, request: str) -> bool:
@@ -123,7 +152,7 @@ def dispatch(svc: Services, request: str) -> bool:
         _refuse(svc, rerun, held)
         return False
     # Written before the write: a step that runs again knows that the dispatch may be out already.
-    svc.store.update_rerun(request, state=SENDING)
+    svc.store.update_rerun(request, state=SENDING, sent_at=utcnow())
     ticket = _fleet(svc, rerun).dispatch(_plan(rerun), maybe_sent=rerun.state != PLANNED)
     if isinstance(ticket, Refusal):
         _refuse(svc, rerun, ticket)
@@ -148,14 +177,20 @@ def _refuse(svc: Services, rerun: Rerun, why: Refusal) -> None:
 
 
 def progress(svc: Services, request: str) -> str:
-    """'queued' or 'running'; 'finished' or 'lost' when nothing more will come."""
+    """'queued' or 'running'; 'finished' or 'lost' when nothing more will come. What is lost is cancelled
+    all the same."""
     rerun = _rerun(svc, request)
     seen = _fleet(svc, rerun).progress(_ticket(rerun))
-    state = seen.state
-    if state is State.LOST and utcnow() - rerun.created_at < APPEARS_WITHIN:
-        state = State.QUEUED  # GitHub gave the id but does not show the run yet
+    state, trouble = seen.state, rerun.trouble
+    waited = utcnow() - (rerun.sent_at or rerun.created_at)
+    if state is State.LOST and waited < APPEARS_WITHIN:
+        state = State.QUEUED
+    elif rerun.run_id is None and seen.url is None and waited >= STARTS_WITHIN:
+        state, trouble = State.LOST, trouble or NOT_STARTED
+    if state is State.LOST:
+        cancel(svc, request)
     if (state, seen.url) != (rerun.state, rerun.url):
-        svc.store.update_rerun(request, state=str(state), url=seen.url or rerun.url)
+        svc.store.update_rerun(request, state=str(state), url=seen.url or rerun.url, trouble=trouble)
     return str(state)
 
 
@@ -168,17 +203,18 @@ def limits(svc: Services) -> dict[str, float]:
 def cancel_open_reruns(svc: Services, key: str) -> None:
     """When an investigation is given up, nothing of it goes on costing GPU time."""
     for rerun in svc.store.reruns(key):
-        if rerun.state in (SENDING, State.QUEUED, State.RUNNING):
+        if rerun.state in OUT:
             cancel(svc, rerun.request)
 
 
 def cancel(svc: Services, request: str) -> None:
-    """Ends a rerun that is out; one that has ended, or that GitHub does not let us end, is left."""
+    """Asks for the end of a rerun that is out. Where GitHub refuses that, who waits for it asks again, and
+    then the sweep. Raises for a spent rate limit."""
     rerun = _rerun(svc, request)
     try:
         _fleet(svc, rerun).cancel(_ticket(rerun))
     except GithubException as error:
-        if not writes.is_final(error):
+        if limited_until(error, utcnow()) is not None:
             raise
         log.warning("%s could not be cancelled", request, exc_info=True)
 
@@ -193,11 +229,12 @@ def give_up(svc: Services, request: str, state: str) -> None:
     rerun = _rerun(svc, request)
     cancel(svc, request)
     label = rerun.plan["runner"]
-    trouble = (
-        f"no runner with the label '{label}' took the job in time"
-        if state == State.QUEUED
-        else f"the job did not end in time on the runner with the label '{label}'"
-    )
+    if state != State.QUEUED:
+        trouble = f"the job did not end in time on the runner with the label '{label}'"
+    elif rerun.run_id is None and rerun.url is None:
+        trouble = NOT_STARTED
+    else:
+        trouble = f"no runner with the label '{label}' took the job in time"
     svc.store.update_rerun(request, trouble=trouble)
 
 
@@ -218,7 +255,8 @@ def collect(svc: Services, request: str) -> int:
     if rerun.state != REFUSED:
         pack = config_of(svc.store.investigation(rerun.investigation)).pack
         plan = {**plan, "minutes": budget.taken(_plan(rerun), readings, pack)}
-    svc.store.update_rerun(request, state=str(State.FINISHED), trouble=trouble, plan=plan)
+    state = State.FINISHED if rerun.state in (REFUSED, State.FINISHED) else LEFT
+    svc.store.update_rerun(request, state=str(state), trouble=trouble, plan=plan)
     return len(readings)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dbos import DBOS, SetWorkflowID
@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 ENDS_WITHIN: Final = 100
 """Looks at what was stopped, before a command behind the stop goes on or gives up: five minutes."""
 LOOK_EVERY_S: Final = 3.0
+ASKED_ONLY: Final = frozenset({Verb.HELP, Verb.STATUS, Verb.EXPLAIN})
+"""Nothing that a stranger's comment would have cost."""
 
 
 @DBOS.workflow(name="command")
@@ -62,10 +64,14 @@ def _obey(event: dict[str, Any]) -> list[str]:
     if admitted["role"] == admitting.SILENT:
         return []
     if admitted["role"] == admitting.STRANGER:
-        step(answering.react, event, "-1")
+        if not set(admitted["commands"]) <= ASKED_ONLY:
+            step(answering.react, event, "-1")
         # One for all strangers of a pull request, by its id: nobody can make the bot flood it.
         with SetWorkflowID(f"refuse:{event['repo'].lower()}:{event['pull']}"):
             DBOS.start_workflow(refuse, event)
+        return []
+    if admitted["role"] == admitting.UNREADY:
+        step(answering.reply, event, [replies.unready(admitted["why"])])
         return []
     step(answering.react, event, "eyes")
     started: list[str] = []
@@ -89,10 +95,18 @@ def _obey(event: dict[str, Any]) -> list[str]:
         outcomes.append(text)
     if started:
         step(answering.react, event, "rocket")
+    elif _cost_nothing(admitted, outcomes):
+        step(admitting.release, event)
     if admitting.MISUNDERSTOOD in admitted["commands"]:
         step(answering.react, event, "confused")
     step(answering.reply, event, outcomes)
     return started
+
+
+def _cost_nothing(admitted: Mapping[str, Any], outcomes: Sequence[str]) -> bool:
+    """A rerun that was refused; one that broke off may have started something."""
+    asked = admitted["role"] == admitting.LISTED and admitting.RERUN in admitted["commands"]
+    return asked and not admitted["free_at"] and replies.UNREADABLE not in outcomes
 
 
 def _rerun(

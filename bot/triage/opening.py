@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from bot.github import reads
-from bot.github.runs import job_labels
 from bot.source import Site
 from bot.store import Hit, Investigation
-from bot.triage import redjob
+from bot.triage import fanin, redjob
 from bot.triage.history import Check, comparable
-from bot.triage.placing import place
+from bot.triage.placing import investigation_id, own_id, place
 from bot.triage.redjob import RedRun
 from bot.triage.restraint import unfit_path
 from bot.triage.services import Services
 from bot.triage.sites import RedSite, sites_of
 from bot.verdict import Refusal
-from bot.verdict.reading import number_to_json
 
 log = logging.getLogger(__name__)
-
-CHECK_NAME: Final = "kl-triage"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What a command asked for: keys only, runs, launches, base, runner. `suffix` tells its investigation
-    apart; a job that went red by itself has neither."""
+    apart; a job that went red by itself has neither, and one that finds that investigation opened by another
+    job of the commit is no command any more."""
 
     suffix: str
     asked: Mapping[str, Any]
+    commanded: bool
 
 
 def open_investigations(
@@ -47,12 +44,11 @@ def open_investigations(
     if isinstance(run, Refusal):
         note(svc, event, run)
         return []
-    order = Order(suffix, asked or {})
+    order = Order(suffix, asked or {}, bool(suffix))
     reds, refusals = sites_of(run, order.asked.get("only"))
     for refusal in refusals:
         note(svc, event, refusal)
-    names = _check_names(svc.store.checks_of(event["repo"], event["head_sha"]), [red.key for red in reds])
-    return [key for red in reds if (key := _placed(svc, run, red, order, names[red.key]))]
+    return [key for red in reds if (key := _placed(svc, run, red, order))]
 
 
 def reopen(svc: Services, hit: Hit) -> str | Refusal | None:
@@ -60,13 +56,11 @@ def reopen(svc: Services, hit: Hit) -> str | Refusal | None:
     run = redjob.read(svc, hit.event)
     if isinstance(run, Refusal):
         return run
-    order = Order(hit.facts["suffix"], hit.facts["asked"])
-    reds, _ = sites_of(run, order.asked.get("only"))
+    reds, _ = sites_of(run, hit.facts["asked"].get("only"))
     red = next((red for red in reds if red.key == hit.site_key), None)
     if red is None:
         return Refusal("site_gone", "The red job does not show this bound crossed when it is read again.")
-    names = _check_names(svc.store.checks_of(hit.repo, hit.head_sha), [red.key])
-    return _open(svc, run, red, order, names[red.key], _unfit(run, red))
+    return _open(svc, run, red, hit, _unfit(run, red))
 
 
 def note_failure(svc: Services, event: Mapping[str, Any]) -> None:
@@ -85,43 +79,19 @@ def note(svc: Services, event: Mapping[str, Any], refusal: Refusal) -> None:
     svc.store.note(event["repo"], subject, refusal.code, refusal.sentence)
 
 
-def investigation_id(repo: str, site_key: str, head_sha: str, suffix: str = "") -> str:
-    """Natural key of the work on one site for one commit."""
-    digest = hashlib.sha256("\n".join((repo.lower(), site_key, head_sha, suffix)).encode()).hexdigest()
-    return f"kl-{digest[:20]}"
-
-
-def own_id(hit: Hit) -> str:
-    """Of the investigation that would measure this pull request's commit."""
-    return investigation_id(hit.repo, hit.site_key, hit.head_sha, hit.facts["suffix"])
-
-
-def _placed(svc: Services, run: RedRun, red: RedSite, order: Order, check_name: str) -> str:
+def _placed(svc: Services, run: RedRun, red: RedSite, order: Order) -> str:
     """The id of the investigation to start, '' where there is none."""
     unfit = _unfit(run, red)
-    hit = _hit(run, red, order, unfit)
-    placed = place(
-        svc,
-        hit,
-        own_id(hit),
-        run.config.known_days,
-        lambda: _open(svc, run, red, order, check_name, unfit),
-    )
+    hit = _hit(run, red, _told_apart(svc, run, red, order), unfit)
+    placed = place(svc, hit, run.config.known_days, lambda: _open(svc, run, red, hit, unfit))
     if not isinstance(placed, Refusal):
         return placed
-    if placed.code == "already_investigated":
-        svc.store.also_red(run.event["repo"], red.key, run.event["head_sha"], red.test)
     note(svc, run.event, replace(placed, sentence=f"{red.key}: {placed.sentence}"))
     return ""
 
 
 def _hit(run: RedRun, red: RedSite, order: Order, unfit: Refusal | None) -> Hit:
-    event, failure = run.event, red.failure
-    values = [
-        reading.value
-        for reading in run.scanned.readings
-        if (reading.test, reading.label) == (failure.test, failure.label) and reading.value is not None
-    ]
+    event, trigger = run.event, _trigger(run, red)
     return Hit(
         repo=event["repo"],
         site_key=red.key,
@@ -130,9 +100,11 @@ def _hit(run: RedRun, red: RedSite, order: Order, unfit: Refusal | None) -> Hit:
         event=dict(event),
         facts={
             "test": red.test,
-            "label": failure.label,
+            "label": red.failure.label,
             "job_url": run.job_url,
-            "values": list(map(number_to_json, values)),
+            "trigger": trigger,
+            "values": [record["value"] for record in trigger if record.get("value") is not None],
+            "labels": sorted(run.labels),
             "runner": order.asked.get("runner") or red.runner,
             "bound": red.bound,
             "bound_name": red.site.attribute if isinstance(red.site, Site) else "the bound",
@@ -140,29 +112,43 @@ def _hit(run: RedRun, red: RedSite, order: Order, unfit: Refusal | None) -> Hit:
             "also_red": red.also_red,
             "unfit": unfit is not None,
             "fork": run.is_fork,
+            "commanded": order.commanded,
             "suffix": order.suffix,
             "asked": dict(order.asked),
         },
     )
 
 
-def _open(
-    svc: Services, run: RedRun, red: RedSite, order: Order, check_name: str, unfit: Refusal | None
-) -> str | None:
+def _told_apart(svc: Services, run: RedRun, red: RedSite, order: Order) -> Order:
+    """Where another job of the commit opened the investigation, this job's own would be another one."""
+    event = run.event
+    opened_by = svc.store.opened_by(investigation_id(event["repo"], red.key, event["head_sha"], order.suffix))
+    if opened_by in (None, run.job_url):
+        return order
+    return Order(f"{order.suffix}-j{event['job_id']}", order.asked, commanded=False)
+
+
+def _open(svc: Services, run: RedRun, red: RedSite, hit: Hit, unfit: Refusal | None) -> str | Refusal | None:
     """None: another investigation of the site is open, or was opened by another job of the commit."""
-    built = _investigation(run, red, order, check_name, unfit)
+    base = hit.facts["asked"].get("base")
+    base = base or reads.merge_base(run.repo, run.pull.base_ref, run.event["head_sha"])
+    if base is None:
+        sentence = f"The commit has none in common with {run.pull.base_ref}, so there is no base to measure."
+        return Refusal("no_common_base", sentence)
+    built = _investigation(run, red, hit, unfit, base)
     history = _history(svc, run, red, built.facts["runner"])
-    return built.id if svc.store.open_investigation(built, _trigger(run, red), history) else None
+    return built.id if svc.store.open_investigation(built, hit.facts["trigger"], history) else None
 
 
-def _investigation(
-    run: RedRun, red: RedSite, order: Order, check_name: str, unfit: Refusal | None
-) -> Investigation:
-    event, facts, asked = run.event, run.facts, order.asked
-    barred = _not_to_be_edited(red.site) or unfit
-    base = asked.get("base") or reads.merge_base(run.repo, run.pull.base_ref, event["head_sha"])
+def _investigation(run: RedRun, red: RedSite, hit: Hit, unfit: Refusal | None, base: str) -> Investigation:
+    """`hit` may hold what other jobs of the commit showed too."""
+    event, facts, asked = run.event, run.facts, hit.facts["asked"]
+    runner = hit.facts["runner"]
+    barred = (
+        _not_to_be_edited(red.site) or unfit or _chosen(asked) or fanin.elsewhere(hit.facts["labels"], runner)
+    )
     return Investigation(
-        id=investigation_id(event["repo"], red.key, event["head_sha"], order.suffix),
+        id=own_id(hit),
         repo=event["repo"],
         installation=event["installation"],
         pull=run.pull.number,
@@ -177,9 +163,8 @@ def _investigation(
             "bump_refusal": None if barred is None else asdict(barred),
             "threshold": red.failure.threshold,
             "label": red.failure.label,
-            "also_red": red.also_red,
-            "check_name": check_name,
-            "runner": asked.get("runner") or red.runner,
+            "also_red": hit.facts["also_red"],
+            "runner": runner,
             "base_ref": run.pull.base_ref,
             "default_branch": facts.default_branch,
             "server_url": facts.html_url.removesuffix(f"/{event['repo']}"),
@@ -188,22 +173,19 @@ def _investigation(
     )
 
 
-def _check_names(known: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
-    """GitHub shows one check run a name and commit: two sites under one name would hide each other."""
-    names = dict(known)
-    for key in keys:
-        if key not in names:
-            names[key] = (
-                CHECK_NAME if CHECK_NAME not in names.values() else f"{CHECK_NAME}: {key.rpartition('::')[2]}"
-            )
-    return names
-
-
 def _not_to_be_edited(site: Site | Refusal) -> Refusal | None:
     """A literal that others read bars a bump, unless the failing class can get a bound of its own."""
     if isinstance(site, Refusal):
         return site
     return site.refusal if site.override is None else None
+
+
+def _chosen(asked: Mapping[str, Any]) -> Refusal | None:
+    """Beside another base, or on another machine, almost anything can be made to look like noise."""
+    how = " and ".join(f"{name} {asked[name]}" for name in ("base", "runner") if asked.get(name))
+    if not how:
+        return None
+    return Refusal("chosen_measurement", f"It was measured as a person chose ({how}), which moves no bound.")
 
 
 def _unfit(run: RedRun, red: RedSite) -> Refusal | None:
@@ -238,7 +220,7 @@ def _history(svc: Services, run: RedRun, red: RedSite, runner: str) -> list[dict
     found = comparable(
         svc.store,
         check,
-        lambda: job_labels(run.repo, event["job_id"]),
+        lambda: run.labels,
         gpus.pop() if len(gpus) == 1 else None,
     )
     if isinstance(found, Refusal):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import requests
@@ -13,12 +13,13 @@ from github.Repository import Repository
 from github.Requester import Requester
 
 from bot.github import inspection, reads
-from bot.github.connect import Connection, Installations, OneToken
+from bot.github.connect import PUBLIC_API, Connection, Installations, OneToken
 from bot.github.patience import reason
 from bot.report.findings import Finding, Level, log_line
 from bot.triage import app_findings, repository_findings
 from bot.triage.app_findings import APP, WEBHOOK
 from bot.triage.configured import CONFIG_PATH
+from bot.triage.env_file import unknown_setting, unknown_settings
 from bot.triage.kill_switch import thrown_in
 from bot.triage.settings import Settings
 from rules import PackErrors, RepositoryConfig, repository_pack
@@ -75,6 +76,14 @@ def preflight(settings: Settings, connection: Connection, names: Sequence[str]) 
     return look.found
 
 
+def misspelt(env: Iterable[str]) -> list[Finding]:
+    """Names in the environment that begin like a setting; a file with one is not taken at all."""
+    return [
+        Finding(Level.WARNING, SETTINGS, unknown_setting(name), "mend the name, or unset it")
+        for name in unknown_settings(env)
+    ]
+
+
 class Look:
     """Gathers findings; a read that fails becomes one, and what stands beside it is looked at as well."""
 
@@ -95,8 +104,13 @@ def _fix(error: Exception) -> str | None:
     status = error.status if isinstance(error, GithubException) else None
     if status == 401:
         return "GitHub does not take these credentials: the key must be the App's, or the token be valid"
-    if status in (403, 404):
+    if status == 403:
         return "the App or the token lacks a permission, or is not given this repository"
+    if status == 404:
+        return (
+            "the App or the token lacks a permission or is not given this repository, or KL_TRIAGE_GITHUB_API"
+            f" is not the REST address: {PUBLIC_API}, or https://HOST/api/v3 of a GitHub Enterprise Server"
+        )
     if isinstance(error, requests.RequestException):
         return "GitHub must be reachable from here; KL_TRIAGE_GITHUB_API names its address"
     return None

@@ -33,8 +33,20 @@ def open_pull_request(svc: Services, key: str) -> str:
     verdict, readings = verdict_of(svc, investigation)
     if verdict.kind is not VerdictKind.NOISE or verdict.proposal is None:
         return ""
+    with own_bumps.alone(investigation.repo):
+        return _proposed(svc, svc.store.investigation(key), verdict, readings, verdict.proposal)
+
+
+def _proposed(
+    svc: Services,
+    investigation: Investigation,
+    verdict: Verdict,
+    readings: Sequence[Reading],
+    proposal: Proposal,
+) -> str:
+    key = investigation.id
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
-    target = _target(svc, investigation, case, verdict.proposal)
+    target = _target(svc, investigation, case, proposal)
     if isinstance(target, Branch):
         opened = _open(svc, investigation, target, case, verdict, readings)
     else:
@@ -153,14 +165,15 @@ def _open_already(
     made = frozenset(investigation.facts.get("bump_commits") or [])
     if bump.new == proposal.threshold and pull.head_sha not in made:
         return pull
-    ours = made | own_bumps.made_by_us(svc, bump)
-    if pull.head_sha not in ours or (pull.head_sha not in made and own_bumps.is_rewritten(bump, pull)):
+    # A head that this step made is one that it found untouched before a crash.
+    touched = None if pull.head_sha in made else own_bumps.touched(svc, repo, bump, pull)
+    if touched is not None:
         return Refusal(
             "bump_is_open",
-            f"A bump of this bound to {bump.new:g} is open in #{number} ({pull.url}) and people have worked "
-            "on it, so it is left as it is.",
+            f"A bump of this bound to {bump.new:g} is open in #{number} ({pull.url}) and left as it is: "
+            f"{touched}.",
         )
-    return Branch(pull.head_ref, ours)
+    return Branch(pull.head_ref, made | own_bumps.made_by_us(svc, bump))
 
 
 def _ledger_row(investigation: Investigation, proposal: Proposal, published: Published) -> Bump:

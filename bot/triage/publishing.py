@@ -102,13 +102,14 @@ def _committed(
 def _texted(
     svc: Services, repo: Repository, investigation: Investigation, pull: PullState, texts: Texts
 ) -> str | None:
-    """Digest of the text there; an older text of the bot's is replaced, one that people wrote is left."""
-    wanted, there = own_bumps.digest(texts.body), own_bumps.digest(pull.body)
+    """Digest of the title and text there; older ones of the bot's are replaced, what people wrote is left."""
+    wanted, there = own_bumps.digest(texts.title, texts.body), own_bumps.digest(pull.title, pull.body)
     if there == wanted:
         return wanted
     bump = svc.store.bump_of_pull(investigation.repo, pull.number)
     if bump is None or there != bump.body_digest:
         return None
+    own_bumps.remember_text(svc, investigation.id, wanted)
     pulls.edit(repo, pull.number, title=texts.title, body=texts.body)
     return wanted
 

@@ -23,8 +23,19 @@ log = logging.getLogger(__name__)
 
 def tell_waiting(svc: Services, hit: Hit, opened: Investigation) -> None:
     """At once, before anything is measured. An older commit of its own has the comment to itself."""
-    if opened.pull != hit.pull and not _silent(svc, hit):
-        _tell(svc, hit, line.waiting(red_of(svc, hit), _comment_of(opened)))
+    if opened.pull == hit.pull or _silent(svc, hit):
+        return
+    body = line.waiting(red_of(svc, hit), _comment_of(opened))
+    with writes.one_at_a_time(_repository(svc, hit), hit.pull, comment.marker_prefix(hit.site_key)):
+        if _still_waits(svc, hit, opened.id):
+            _tell(svc, hit, body)
+
+
+def _still_waits(svc: Services, hit: Hit, opened: str) -> bool:
+    """Once the investigation has ended the answer is on its way, or there: this text must not go over it."""
+    now = svc.store.hit(hit.repo, hit.site_key, hit.pull)
+    waits = now is not None and (now.state, now.investigation) == ("waiting", opened)
+    return waits and svc.store.investigation(opened).state == "open"
 
 
 def tell_verdict(svc: Services, hit: Hit, known: Investigation) -> None:
@@ -42,6 +53,16 @@ def tell_verdict(svc: Services, hit: Hit, known: Investigation) -> None:
 def tell_no_answer(svc: Services, hit: Hit, why: str) -> None:
     """To those who were told to wait."""
     _tell(svc, hit, line.unanswered(red_of(svc, hit), why))
+
+
+def tell_withdrawn(svc: Services, hit: Hit, judged: str) -> None:
+    """The comment, if no newer one stands in its place, and the check of a verdict that holds no more."""
+    if _silent(svc, hit):
+        return
+    stands = svc.store.hit(hit.repo, hit.site_key, svc.store.investigation(judged).pull)
+    if stands is None or stands.investigation == judged:
+        telling.tell_again(svc, judged)
+    telling.close_check(svc, judged)
 
 
 def _silent(svc: Services, hit: Hit) -> bool:
@@ -115,7 +136,7 @@ def _tell(svc: Services, hit: Hit, body: str) -> None:
 
 
 def _repository(svc: Services, hit: Hit) -> Repository:
-    return svc.installations.repository(hit.event["installation"], hit.repo)
+    return svc.repository_at(hit.event["installation"], hit.repo)
 
 
 def _ratio(stored: Mapping[str, Any]) -> Ratio:

@@ -66,8 +66,11 @@ def outcome(
     running = [found for found in mine if found.state == "open" and found.id not in opened]
     said = []
     if opened:
-        tests = [test_name(svc.store.investigation(key).test) for key in opened]
-        said.append(replies.measuring_again(tests))
+        mine_now = [svc.store.investigation(key) for key in opened]
+        sites = {(found.site_key, found.head_sha) for found in mine if found.id not in opened}
+        again = any((found.site_key, found.head_sha) in sites for found in mine_now)
+        tests = [test_name(found.test) for found in mine_now]
+        said.append(replies.measuring(tests, again=again, asked=_asked(_rerun_of(event, place))))
     if already := [found for found in running if _meant(found.test, only)]:
         said.append(replies.measured_already([_where(found) for found in already]))
     if waits := list(_waits(svc, event, only)):
@@ -114,7 +117,7 @@ def _unbound(rerun: Rerun, pull: reads.Pull, repo: str, *, listed: bool) -> str:
     if listed and from_fork:
         return replies.ONLY_WRITERS_BIND
     if rerun.head is not None and rerun.head != pull.head_sha:
-        return replies.HEAD_MOVED
+        return replies.not_the_head(pull.head_sha)
     if from_fork and rerun.head is None:
         # Between the comment and now a stranger may have pushed other code; the SHA binds what was looked at.
         return replies.FORK_NEEDS_SHA

@@ -18,7 +18,12 @@ class Services:
     installations: Connection
 
     def repository(self, investigation: Investigation) -> Repository:
-        return self.installations.repository(investigation.installation, investigation.repo)
+        return self.repository_at(investigation.installation, investigation.repo)
+
+    def repository_at(self, installation: int, name: str) -> Repository:
+        """`installation` as an event told it; an App that was installed anew since has another id."""
+        known = self.store.installed(name)
+        return self.installations.repository(installation if known is None else known.installation, name)
 
 
 _current: list[Services] = []

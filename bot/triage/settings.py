@@ -56,6 +56,9 @@ def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
     database = sqlite_file(database_url)
     if isinstance(database, Refusal):
         return database
+    stop = _switch(env, "KL_TRIAGE_STOP")
+    if isinstance(stop, Refusal):
+        return stop
     times: dict[str, float] = {}
     for name, field_name, minimum in _TIMES:
         value = _seconds(env, name, minimum)
@@ -68,7 +71,7 @@ def from_environment(env: Mapping[str, str]) -> Settings | Refusal:
         webhook_secret=secret,
         credentials=credentials,
         executor_id=env.get("KL_TRIAGE_EXECUTOR_ID") or EXECUTOR_ID,
-        stop=env.get("KL_TRIAGE_STOP", "").lower() not in ("", "0", "false", "no"),
+        stop=stop,
         **times,
     )
 
@@ -80,6 +83,10 @@ _TIMES: Final = (
     ("KL_TRIAGE_SECONDS_BETWEEN_WRITES", "seconds_between_writes", 0.0),
     ("KL_TRIAGE_SWEEP_SECONDS", "sweep_s", 0.0),
 )
+
+
+_ON: Final = ("1", "true", "yes", "on")
+_OFF: Final = ("", "0", "false", "no", "off")
 
 
 def credentials_from(env: Mapping[str, str]) -> Credentials | Refusal:
@@ -147,6 +154,13 @@ def _app(env: Mapping[str, str], api: str) -> AppCredentials | Refusal:
             "KL_TRIAGE_APP_KEY is not a private key in PEM form; download it from the App's page.",
         )
     return AppCredentials(int(app_id), key, api)
+
+
+def _switch(env: Mapping[str, str], name: str) -> bool | Refusal:
+    text = env.get(name, "").strip().lower()
+    if text in _ON:
+        return True
+    return False if text in _OFF else Refusal("bad_switch", f"{name} must be 1 or 0 (on or off).")
 
 
 def _seconds(env: Mapping[str, str], name: str, minimum: float) -> float | Refusal | None:

@@ -11,7 +11,7 @@ from github.Repository import Repository
 from bot.github import reads
 from bot.store import Hit
 from bot.store.base import utcnow
-from bot.triage import halting, kill_switch, opening, relaying
+from bot.triage import fanin, halting, kill_switch, opening, relaying
 from bot.triage.configured import CONFIG_PATH, read_config
 from bot.triage.placing import place
 from bot.triage.services import Services
@@ -19,6 +19,8 @@ from bot.verdict import Refusal
 from rules import RepositoryConfig
 
 SETTLED_WITHIN: Final = timedelta(minutes=10)
+WAITS_AT_MOST: Final = timedelta(days=3)
+"""After the end of what it waited for: whoever could not be settled in that time never can be."""
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +32,11 @@ def waiting(svc: Services, key: str) -> list[int]:
     return [hit.pull for hit in svc.store.waiting_for(key)]
 
 
-def left_over(svc: Services) -> list[str]:
-    """Ended investigations that somebody still waits for: a step failed, or a crash came between."""
-    return svc.store.left_waiting(utcnow() - SETTLED_WITHIN)
+def left_over(svc: Services) -> dict[str, str]:
+    """Ended investigations that somebody still waits for, since a step failed or a crash came between, by the
+    id of the workflow that is to settle them: however many ask for that, one does it an hour."""
+    now = utcnow()
+    return {f"settle:{key}:{now:%Y%m%d%H}": key for key in svc.store.left_waiting(now - SETTLED_WITHIN)}
 
 
 def settle(svc: Services, key: str, pull: int) -> str:
@@ -48,39 +52,50 @@ def settle(svc: Services, key: str, pull: int) -> str:
         return _unless_ended(svc, hit)
     if hit.state != "waiting" or hit.investigation != key:
         return ""
+    if ended.finished_at is not None and utcnow() - ended.finished_at > WAITS_AT_MOST:
+        return _drop(svc, hit, Refusal("never_settled", "It waited for days and could not be answered."))
     stopped = halting.halted(ended.facts)
     if stopped is not None and stopped.code == halting.UNINSTALLED:  # nothing there may be asked any more
         return _drop(svc, hit, stopped)
-    repo = svc.installations.repository(hit.event["installation"], hit.repo)
+    repo = svc.repository_at(hit.event["installation"], hit.repo)
     there = reads.pull(repo, pull)
     if there is None:
         return _drop(svc, hit, Refusal("pull_closed", "The pull request that waited is not open any more."))
-    config = _config(svc, repo)
+    stopped = kill_switch.thrown(svc, repo)
+    if stopped is not None:  # nothing is said, and it is left over until the switch is lifted
+        svc.store.note(hit.repo, f"pull {pull}", stopped.code, stopped.sentence)
+        return ""
+    config = _config(repo)
     if isinstance(config, Refusal):
+        relaying.tell_no_answer(svc, hit, config.sentence)
         return _drop(svc, hit, config)
     placed = place(
         svc,
         hit,
-        opening.own_id(hit),
         config.known_days,
         lambda: opening.reopen(svc, hit),
         moved=there.head_sha != hit.head_sha,
     )
     if not isinstance(placed, Refusal):
         return placed
-    if placed.code != "already_investigated":  # then the comment is that investigation's
+    if ended.pull == pull and ended.head_sha == hit.head_sha:  # it waited for its own verdict to be told
+        hit.state = "measured"
+        svc.store.record_hit(hit)
+        svc.store.note(hit.repo, f"pull {pull}", placed.code, placed.sentence)
+        return ""
+    if placed.code != fanin.ALREADY:  # then the comment is that investigation's
         relaying.tell_no_answer(svc, hit, placed.sentence)
     return _drop(svc, hit, placed)
 
 
-def _config(svc: Services, repo: Repository) -> RepositoryConfig | Refusal:
-    """What holds in the repository today, which may be that the bot says nothing."""
+def _config(repo: Repository) -> RepositoryConfig | Refusal:
+    """What holds in the repository today, which may be that nothing is measured."""
     found = read_config(repo, reads.facts(repo).default_branch)
     if isinstance(found, Refusal):
         return found
     if found[0].mode in ("off", "observe"):
         return Refusal("mode", f"The mode in {CONFIG_PATH} is '{found[0].mode}'.")
-    return kill_switch.thrown(svc, repo) or found[0]
+    return found[0]
 
 
 def _unless_ended(svc: Services, hit: Hit) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Final
 
 from bot.github import reads
@@ -42,11 +41,7 @@ class RedSite:
 def sites_of(run: RedRun, only: str | None) -> tuple[list[RedSite], list[Refusal]]:
     """The red sites, and why a red test has none. `only` is the Class.method a command asks about."""
 
-    @cache
-    def read(path: str) -> bytes | None:
-        """At the failing commit: the source there is the truth about the bound."""
-        return reads.file_at(run.repo, path, run.event["head_sha"])
-
+    read = reads.reader(run.repo, run.event["head_sha"])  # the source there is the truth about the bound
     sites: dict[str, RedSite] = {}
     refusals = []
     failures = sorted(filter(counts, run.scanned.failures), key=lambda found: _name(found.test or "") != only)

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dbos import DBOS, SetWorkflowID
 
-from bot.triage import bump_checks, halting, harvest_live, measuring, opening, proposing, settling, telling
+from bot.triage import (
+    bump_checks,
+    halting,
+    harvest_live,
+    ledger,
+    measuring,
+    opening,
+    proposing,
+    settling,
+    telling,
+)
 from bot.triage.durable import STEP_FAILED, note_failed, step
+from bot.triage.services import Services
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +41,6 @@ def red_job(event: dict[str, Any]) -> list[str]:
         log.exception("job %s of %s could not be read", event["job_id"], event["repo"])
         step(opening.note_failure, event)
         note_failed()
-    for key in step(settling.left_over):
-        settle(key)
     return started
 
 
@@ -59,13 +69,13 @@ def settle(key: str) -> None:
 def _measure(key: str) -> str:
     """Head beside base until the judge has answered, then told; the kind of the verdict."""
     try:
-        if not step(halting.check, key):
+        if not step(halting.check_switch, key):
             step(telling.announce, key)
         for number in range(MAX_ROUNDS):
-            if step(halting.check, key) or not step(measuring.wants_runs, key):
+            if step(halting.is_halted, key) or not _wants_runs(key):
                 break
             request = step(measuring.plan, key, number)
-            if step(measuring.dispatch, request):
+            if step(measuring.dispatch, request):  # asks anew whether it may
                 _await_rerun(key, request)
             step(measuring.collect, request)
         _tell(key)
@@ -74,24 +84,57 @@ def _measure(key: str) -> str:
         log.exception("investigation %s is given up", key)
     if step(halting.is_uninstalled, key):  # what failed then is all that GitHub is asked
         return step(measuring.finish, key)
-    step(measuring.cancel_open_reruns, key)
-    step(telling.give_up, key)
+    _give_up(key)
     return "given_up"
+
+
+def _wants_runs(key: str) -> bool:
+    """A ledger that cannot be read bars the bump and takes nothing from the verdict."""
+    try:
+        return step(measuring.wants_runs, key)
+    except STEP_FAILED:
+        log.exception("the ledger of %s is not read", key)
+        step(ledger.bar, key)
+        return step(measuring.wants_runs, key)
+
+
+def _give_up(key: str) -> None:
+    """Without a verdict; the site is free whatever else fails."""
+    step(telling.abandon, key)
+    _unless_it_fails(measuring.cancel_open_reruns, key)
+    _unless_it_fails(telling.give_up, key)
+
+
+@DBOS.workflow(name="give_up")
+def give_up(key: str) -> None:
+    """The workflow of this investigation broke: its site is free again, and all who wait for it are told."""
+    _give_up(key)
+    settle(key)
 
 
 def _tell(key: str) -> None:
     """What was found, where it may be said; a bump last of all that can still be stopped."""
-    halted = step(halting.check, key)
+    step(halting.check, key)
+    halted = step(measuring.settle, key)
     if halted == halting.UNINSTALLED:  # nothing can be asked or written there any more
         return
     if halted:
-        step(measuring.cancel_open_reruns, key)
+        _unless_it_fails(measuring.cancel_open_reruns, key)
     if halted in halting.SILENT:
-        step(telling.close_check, key)
+        _unless_it_fails(telling.close_check, key)
         return
-    step(telling.publish_evidence, key)
-    step(proposing.open_pull_request, key)
+    _unless_it_fails(telling.publish_evidence, key)
+    _unless_it_fails(proposing.open_pull_request, key)
     step(telling.conclude, key)
+
+
+def _unless_it_fails(last: Callable[[Services, str], object], key: str) -> None:
+    """A verdict that is known does not fall with what comes after it: what is missing is said beside it."""
+    try:
+        step(last, key)
+    except STEP_FAILED:
+        log.exception("%s of %s could not be done", last.__name__, key)
+        step(telling.note_missing, key, last.__name__)
 
 
 def _see_checks_start(key: str) -> None:
@@ -151,3 +194,17 @@ def start(key: str) -> str:
     with SetWorkflowID(key):
         DBOS.start_workflow(investigate, key)
     return key
+
+
+def start_again(found: Mapping[str, list[str]]) -> None:
+    """What `sweeping.without_workflow` found."""
+    for key in found["never_started"]:
+        start(key)
+    for key in found["broken"]:
+        with SetWorkflowID(end_of(key)):
+            DBOS.start_workflow(give_up, key)
+
+
+def end_of(key: str) -> str:
+    """Id of the workflow that ends an investigation whose own one broke."""
+    return f"give-up:{key}"

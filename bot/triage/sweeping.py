@@ -12,14 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import requests
-from dbos import DBOS
+from dbos import DBOS, SetWorkflowID
 from github import GithubException
 
 from bot.github import Happened, Installations, lost, reads
 from bot.github.patience import RateLimited, reason
-from bot.triage import halting, settling, story
+from bot.triage import halting, left_runs, settling, story
 from bot.triage.configured import read_config
-from bot.triage.durable import AGAIN, DEAD, QUEUE, STEP_FAILED, again, options_of, step
+from bot.triage.durable import AGAIN, DEAD, PEOPLE_QUEUE, QUEUE, STEP_FAILED, again, options_of, step
 from bot.triage.intake import workflow_id, workflow_of
 from bot.triage.services import Services
 from bot.verdict import Refusal
@@ -32,19 +32,27 @@ OVERLAP: Final = timedelta(minutes=15)
 """Between two sweeps, for clocks that differ and lists that lag."""
 LONGEST_ABSENCE: Final = timedelta(days=3)
 """Nothing older is caught up with: so long GitHub keeps deliveries."""
-MAX_REDELIVERIES: Final = 100
+MAX_REDELIVERIES: Final = 200
+FURTHER: Final = 20
+"""Further parts of the list of deliveries that are looked at after a start."""
 MAX_FAILED: Final = 100
 MAX_LISTED: Final = 1_000
 KEPT: Final = timedelta(days=30)
 SWEEPS_KEPT: Final = timedelta(days=1)
+WORKFLOWS_KEPT: Final = LONGEST_ABSENCE + timedelta(days=4)
+"""Their ids are what keeps work that is found again from being done again."""
+DECISIONS_KEPT: Final = timedelta(days=90)
 
 Work = dict[str, Any]
 """{"workflow": its name, "key": its id, "event": what it is about}"""
 
 
 @DBOS.workflow(name="sweep")
-def sweep(_scheduled: object, _context: object) -> None:
-    """Looks for lost events in every repository, for lost deliveries, and for work that failed."""
+def sweep(_scheduled: object, after_start: bool | None) -> None:
+    """Looks for lost events in every repository, for lost deliveries, and for work that failed.
+
+    `after_start`: the bot may have been away, so that more than the newest deliveries may be lost.
+    """
     queued = 0
     try:
         for repo in step(repositories):
@@ -52,10 +60,14 @@ def sweep(_scheduled: object, _context: object) -> None:
             queued += _enqueue(found["work"])
             if found["until"]:
                 step(note_swept, repo, found["until"])
-        step(redeliver)
-        step(free_stuck_sites)
-        for key in step(settling.left_over):
-            DBOS.start_workflow(story.settle, key)
+        further = step(redeliver)["further"]
+        for _ in range(FURTHER if after_start else 0):
+            further = step(redeliver, further)["further"] if further else ""
+        story.start_again(step(without_workflow))
+        step(left_runs.end_left_runs)
+        for workflow, key in step(settling.left_over).items():
+            with SetWorkflowID(workflow):
+                DBOS.start_workflow(story.settle, key)
         failed = step(failed_work)
         queued += _enqueue(failed)
         step(note_done_again, [{"of": work["of"], "key": work["key"]} for work in failed])
@@ -95,33 +107,35 @@ def repositories(svc: Services) -> list[str]:
 
 
 def lost_work(svc: Services, name: str) -> dict[str, Any]:
-    """{"work": what was never queued, "until": up to when all was seen}.
+    """{"work": what was never queued, "until": from when on the next sweep looks}.
 
     "" for a repository that cannot be read at this moment: no trouble of one, a spent rate limit included,
     holds up the others, and the next sweep looks again.
     """
     now = datetime.now(UTC)
     try:
-        events = _events(svc, name, now)
+        events, until = _events(svc, name, now)
     except (GithubException, requests.RequestException, RateLimited) as trouble:
         log.warning("%s is not swept: %s", name, reason(trouble))
         return {"work": [], "until": ""}
-    return {"work": _unknown([_work(event) for event in events]), "until": now.isoformat()}
+    return {"work": _unknown([_work(event) for event in events]), "until": until.isoformat()}
 
 
-def _events(svc: Services, name: str, now: datetime) -> list[Happened]:
+def _events(svc: Services, name: str, now: datetime) -> tuple[list[Happened], datetime]:
     installed = svc.store.installed(name)
     if installed is None or not installed.active:
-        return []
+        return [], now
     repo = svc.installations.repository(installed.installation, name)
     branch = reads.facts(repo).default_branch
     settings = read_config(repo, branch)
     if isinstance(settings, Refusal) or settings[0].mode == "off":
-        return []
+        return [], now
     seen = max(installed.swept_at or now - LONGEST_RUN, now - LONGEST_ABSENCE)
     look = lost.Look(made=min(seen, now) - LONGEST_RUN, changed=seen - OVERLAP)
     red = lost.red_jobs(repo, name, installed.installation, look)
-    return [*red, *lost.ended_runs(repo, name, installed.installation, branch, look)]
+    # Of too many runs the next look begins at the first that is left, so that each one brings them further.
+    until = now if red.left is None else min(red.left + OVERLAP, now)
+    return [*red.jobs, *lost.ended_runs(repo, name, installed.installation, branch, look)], until
 
 
 def _work(event: Happened) -> Work:
@@ -129,35 +143,39 @@ def _work(event: Happened) -> Work:
 
 
 def _unknown(work: Sequence[Work]) -> list[Work]:
-    some = work[:MAX_LISTED]
-    known = _by_id([one["key"] for one in some])
-    return [one for one in some if one["key"] not in known]
+    known = _by_id([one["key"] for one in work])
+    return [one for one in work if one["key"] not in known]
 
 
 def note_swept(svc: Services, name: str, until: str) -> None:
     svc.store.swept(name, datetime.fromisoformat(until))
 
 
-def redeliver(svc: Services) -> int:
-    """Asks the App's webhook for what did not arrive. A token has no such list: its lost red runs are found
+def redeliver(svc: Services, cursor: str = "") -> dict[str, Any]:
+    """Asks the App's webhook for what did not arrive of some pages of its list: {"asked": how often,
+    "further": where the list goes on, "" at its end}. A token has no such list: its lost red runs are found
     all the same, its lost comments are not."""
     if not isinstance(svc.installations, Installations):
-        return 0
+        return {"asked": 0, "further": ""}
     app, now = svc.installations.app, datetime.now(UTC)
     try:
-        numbers = lost.to_ask_for(lost.sent(app, now - LONGEST_ABSENCE), now, MAX_REDELIVERIES)
+        listed = lost.sent(app, now - LONGEST_ABSENCE, cursor)
+        numbers = lost.to_ask_for(listed.attempts, now, MAX_REDELIVERIES)
         for number in numbers:
             lost.ask_for(app, number)
     except (GithubException, requests.RequestException) as trouble:
         log.warning("lost deliveries are not asked for: %s", reason(trouble))
-        return 0
-    return len(numbers)
+        return {"asked": 0, "further": ""}
+    return {"asked": len(numbers), "further": listed.further}
 
 
 def failed_work(svc: Services) -> list[Work]:
     """Work that gave up, or that broke, for the first time; "of" is the id it failed under."""
     since = datetime.now(UTC) - LONGEST_ABSENCE
-    for broken in _statuses(status="ERROR", queue_name=QUEUE, start_time=since.isoformat(), load_input=False):
+    queues = [QUEUE, PEOPLE_QUEUE]
+    for broken in _statuses(
+        status="ERROR", queue_name=queues, start_time=since.isoformat(), load_input=False
+    ):
         svc.store.delivery_failed(broken.workflow_id)
     failed = {found.workflow or "" for found in svc.store.failed_deliveries(since)}
     first = sorted(key for key in failed if key and AGAIN not in key)[:MAX_FAILED]
@@ -179,12 +197,16 @@ def note_done_again(svc: Services, done: Sequence[Mapping[str, str]]) -> None:
 
 
 def forget(svc: Services) -> None:
-    """What only grows: deliveries far too old to come again, and the sweeps of the days before."""
+    """What only grows, so much at a time: deliveries and workflows far too old to come again, old decisions,
+    the sweeps of the days before. Verdicts, readings and the ledger stay."""
     now = datetime.now(UTC)
     svc.store.forget_deliveries(now - KEPT)
-    past = (now - SWEEPS_KEPT).isoformat()
-    ended = _statuses(name="sweep", status="SUCCESS", completed_before=past, load_input=False)
-    DBOS.delete_workflows([found.workflow_id for found in ended])
+    svc.store.forget_decisions(now - DECISIONS_KEPT)
+    sweeps = {"name": "sweep", "status": "SUCCESS", "completed_before": (now - SWEEPS_KEPT).isoformat()}
+    others = {"status": ["SUCCESS", *DEAD], "completed_before": (now - WORKFLOWS_KEPT).isoformat()}
+    for old in (sweeps, others):
+        ended = _statuses(**old, load_input=False)
+        DBOS.delete_workflows([found.workflow_id for found in ended])
 
 
 def change_installation(svc: Services, event: Mapping[str, Any]) -> list[str]:
@@ -202,24 +224,27 @@ def halt_uninstalled(svc: Services, key: str) -> None:
     halting.halt(svc, key, Refusal(halting.UNINSTALLED, sentence))
 
 
-def free_stuck_sites(svc: Services) -> list[str]:
-    """An open investigation whose workflow broke would block its site for ever; those that have no workflow
-    are returned."""
-    found = {investigation.id: investigation for investigation in svc.store.open_ones()}
-    states = {key: status.status for key, status in _by_id(list(found)).items()}
-    for key, investigation in found.items():
-        if states.get(key) in DEAD:
-            log.error("investigation %s was stuck; its site is free again", key)
-            svc.store.note(investigation.repo, key, "stuck", "It could not be finished.")
+def without_workflow(svc: Services) -> dict[str, list[str]]:
+    """Open investigations that nobody works on, which would block their sites for ever: {"never_started": a
+    crash came between, "broken": ids}."""
+    found = [investigation.id for investigation in svc.store.open_ones()]
+    states = {key: status.status for key, status in _by_id([*found, *map(story.end_of, found)]).items()}
+    broken = [key for key in found if states.get(key) in DEAD]
+    for key in broken:
+        log.error("investigation %s was stuck; its site is free again", key)
+        if states.get(story.end_of(key)) in DEAD:  # it broke before it freed the site
             svc.store.finish(key, None)
-    return [key for key in found if key not in states]
+    return {"never_started": [key for key in found if key not in states], "broken": broken}
 
 
 def _by_id(ids: Sequence[str], *, load_input: bool = False) -> dict[str, Any]:
     """The workflows among these that are known."""
-    if not ids:
-        return {}
-    return {found.workflow_id: found for found in _statuses(workflow_ids=list(ids), load_input=load_input)}
+    some = [list(ids[start : start + MAX_LISTED]) for start in range(0, len(ids), MAX_LISTED)]
+    return {
+        found.workflow_id: found
+        for part in some
+        for found in _statuses(workflow_ids=part, load_input=load_input)
+    }
 
 
 def _statuses(**which: Any) -> list[Any]:

@@ -12,8 +12,9 @@ from github import GithubException
 from bot.github import reads, status, writes
 from bot.report import chart, check, comment, evidence
 from bot.store import Investigation
+from bot.triage import halting, kill_switch
 from bot.triage.casefile import case_file
-from bot.triage.measuring import verdict_of
+from bot.triage.measuring import first_round, verdict_of
 from bot.triage.services import Services
 
 log = logging.getLogger(__name__)
@@ -27,8 +28,9 @@ def announce(svc: Services, key: str) -> None:
     verdict, readings = verdict_of(svc, investigation)
     case = case_file(svc, investigation)
     if verdict.next is not None:
-        _comment(svc, investigation, comment.investigating(case, verdict.next, readings))
-    _check(svc, svc.store.investigation(key), check.in_progress(case, 0, 0))
+        plan = first_round(investigation, verdict.next)
+        _comment(svc, investigation, comment.investigating(case, plan, readings))
+    _check_if_let(svc, svc.store.investigation(key), check.in_progress(case, 0, 0))
 
 
 def update_progress(svc: Services, key: str, request: str, state: str) -> None:
@@ -65,6 +67,7 @@ def publish_evidence(svc: Services, key: str) -> None:
             raise
         log.warning("evidence of %s was refused", key, exc_info=True)
         svc.store.note(investigation.repo, key, "evidence_refused", "GitHub refused the evidence branch.")
+        svc.store.remember(key, evidence_refusal="GitHub refused the branch for readings and chart")
         return
     base = f"{case.server_url}/{investigation.repo}/blob/{sha}/{folder}"
     urls = {"readings_url": f"{base}/{evidence.READINGS}", "chart_url": f"{base}/{evidence.CHART}"}
@@ -80,7 +83,7 @@ def conclude(svc: Services, key: str) -> None:
     verdict, readings = verdict_of(svc, investigation)
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
     _comment(svc, investigation, comment.result(case, verdict, readings))
-    _check(svc, investigation, check.completed(case, verdict, readings))
+    _check_if_let(svc, investigation, check.completed(case, verdict, readings))
 
 
 def tell_again(svc: Services, key: str) -> None:
@@ -99,40 +102,90 @@ def close_check(svc: Services, key: str) -> None:
     investigation = svc.store.investigation(key)
     verdict, readings = verdict_of(svc, investigation)
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
-    try:
-        _check(svc, investigation, check.completed(case, verdict, readings))
-    except (GithubException, requests.RequestException):
-        log.warning("the check of %s could not be ended", key, exc_info=True)
+    _check_if_let(svc, investigation, check.completed(case, verdict, readings))
+
+
+def abandon(svc: Services, key: str) -> None:
+    """The site is free again, without a verdict; asks nobody."""
+    investigation = svc.store.investigation(key)
+    svc.store.note(investigation.repo, key, "given_up", "The bot could not finish its work; no verdict.")
+    if investigation.state == "open":
+        svc.store.finish(key, None)
 
 
 def give_up(svc: Services, key: str) -> None:
-    """After a step failed for an hour: the site is free again, and the check says there is no verdict."""
+    """Comment and check say that there is no verdict."""
     investigation = svc.store.investigation(key)
-    svc.store.note(investigation.repo, key, "given_up", "GitHub could not be reached or refused; no verdict.")
-    svc.store.finish(key, None)
-    try:
-        _check(svc, investigation, check.given_up(case_file(svc, investigation)))
-    except (GithubException, requests.RequestException):
-        log.exception("could not even say that %s was given up", key)
+    if not _is_silent(svc, investigation):
+        _comment(svc, investigation, comment.given_up(case_file(svc, investigation)))
+    investigation = svc.store.investigation(key)
+    _check_if_let(svc, investigation, check.given_up(case_file(svc, investigation)))
+
+
+def note_missing(svc: Services, key: str, what: str) -> None:
+    """A step behind the verdict could not be done for an hour: the comment says what is missing."""
+    told = {
+        "publish_evidence": ("evidence_refusal", "readings and chart could not be published"),
+        "open_pull_request": (
+            "proposal_refusal",
+            "GitHub did not answer long enough to open one, or to finish it.",
+        ),
+    }
+    sentence = f"'{what.replace('_', ' ')}' failed for too long and was left out."
+    svc.store.note(svc.store.investigation(key).repo, key, "left_out", sentence)
+    if what in told:
+        name, why = told[what]
+        svc.store.remember(key, **{name: why})
+
+
+def _is_silent(svc: Services, investigation: Investigation) -> bool:
+    stopped = halting.halted(investigation.facts)
+    if stopped is not None and stopped.code in halting.SILENT:
+        return True
+    return kill_switch.thrown(svc, svc.repository(investigation)) is not None
 
 
 def _comment(svc: Services, investigation: Investigation, body: str) -> None:
-    hit = svc.store.hit(investigation.repo, investigation.site_key, investigation.pull)
-    if hit is not None and hit.investigation != investigation.id:
-        log.info("%s: the comment belongs to %s", investigation.id, hit.investigation)
-        return  # an older text never goes over a newer one
-    _write_comment(svc, investigation, body)
+    marker = comment.marker_prefix(investigation.site_key)
+    with writes.one_at_a_time(svc.repository(investigation), investigation.pull, marker):
+        hit = svc.store.hit(investigation.repo, investigation.site_key, investigation.pull)
+        if hit is not None and hit.investigation != investigation.id:
+            log.info("%s: the comment belongs to %s", investigation.id, hit.investigation)
+            return  # an older text never goes over a newer one
+        _write_comment(svc, investigation, body)
 
 
 def _write_comment(svc: Services, investigation: Investigation, body: str) -> None:
-    written = writes.upsert_comment(
-        svc.repository(investigation),
-        investigation.pull,
-        marker=comment.marker_prefix(case_file(svc, investigation).key),
-        author=svc.installations.login(),
-        body=body,
-    )
+    """A final no, as of a locked conversation, is noted and takes nothing else away."""
+    try:
+        written = writes.upsert_comment(
+            svc.repository(investigation),
+            investigation.pull,
+            marker=comment.marker_prefix(case_file(svc, investigation).key),
+            author=svc.installations.login(),
+            body=body,
+        )
+    except GithubException as refused:
+        if not writes.is_final(refused):
+            raise
+        log.warning("the comment of %s was refused", investigation.id, exc_info=True)
+        sentence = f"GitHub refused the comment (HTTP {refused.status}); the conversation may be locked."
+        svc.store.note(investigation.repo, investigation.id, "comment_refused", sentence)
+        return
     svc.store.remember(investigation.id, comment_url=written.url)
+
+
+def _check_if_let(svc: Services, investigation: Investigation, output: check.CheckOutput) -> None:
+    """A final no is noted and takes nothing else away; an outage fails the step, which is tried again: else
+    the check would be in progress for ever."""
+    try:
+        _check(svc, investigation, output)
+    except GithubException as refused:
+        if not writes.is_final(refused):
+            raise
+        log.warning("the check of %s was refused", investigation.id, exc_info=True)
+        sentence = f"GitHub refused the check (HTTP {refused.status})."
+        svc.store.note(investigation.repo, investigation.id, "check_refused", sentence)
 
 
 def _check(svc: Services, investigation: Investigation, output: check.CheckOutput) -> None:

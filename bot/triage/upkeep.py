@@ -1,7 +1,7 @@
 """Upkeep: what pull requests and the default branch do while the bot works, and its own open bumps.
 
-A bump whose bound moved is given up, one whose file changed is made anew on the new head. Only a branch
-that is as the bot left it is ever moved or closed.
+A bump whose bound moved is given up, one whose file changed is made anew on the new head. Only a pull request
+that is as the bot left it, and that nobody has said anything about, is ever moved or closed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dbos import DBOS
+from github.Repository import Repository
 
 from bot.github import pulls, reads, writes
 from bot.github.pulls import PullState, WriteRefused, needing
@@ -20,6 +21,7 @@ from bot.store import Bump, Investigation
 from bot.store.base import utcnow
 from bot.triage import halting, kill_switch, own_bumps
 from bot.triage.casefile import case_file
+from bot.triage.configured import CONFIG_PATH, read_config
 from bot.triage.durable import STEP_FAILED, note_failed, step
 from bot.triage.editing import NOT_READ, Edit, edit_for
 from bot.triage.measuring import verdict_of
@@ -108,6 +110,11 @@ def open_bumps(svc: Services, event: Json) -> list[int]:
 
 def keep_up(svc: Services, event: Json, number: int) -> str:
     """Settled, left, rebuilt or given up: what was done with one open bump."""
+    with own_bumps.alone(event["repo"]):
+        return _kept_up(svc, event, number)
+
+
+def _kept_up(svc: Services, event: Json, number: int) -> str:
     repo = svc.installations.repository(event["installation"], event["repo"])
     bump, pull = svc.store.bump_of_pull(event["repo"], number), pulls.state_of(repo, number)
     if bump is None or pull is None:
@@ -115,11 +122,11 @@ def keep_up(svc: Services, event: Json, number: int) -> str:
     if pull.state != "open":
         _settle(svc, event["repo"], pull)
         return "settled"
-    stopped = kill_switch.thrown(svc, repo)
+    investigation = svc.store.investigation(bump.investigation)
+    stopped = kill_switch.thrown(svc, repo) or _not_in_mode(repo, investigation.facts["default_branch"])
     if stopped is not None:
         svc.store.note(event["repo"], f"#{number}", stopped.code, stopped.sentence)
         return "stopped"
-    investigation = svc.store.investigation(bump.investigation)
     verdict, readings = verdict_of(svc, investigation)
     if verdict.proposal is None or verdict.proposal.threshold != bump.new:
         sentence = f"The evidence of #{number} is not judged as it was ({verdict.reason}); it is left."
@@ -134,6 +141,19 @@ def keep_up(svc: Services, event: Json, number: int) -> str:
     return _rebuild(svc, investigation, bump, pull, edit, verdict, readings)
 
 
+def _not_in_mode(repo: Repository, default_branch: str) -> Refusal | None:
+    """Pull requests are the mode 'propose': in any other, and where it cannot be read, none is written to."""
+    found = read_config(repo, default_branch)
+    if isinstance(found, Refusal):
+        return found
+    mode = found[0].mode
+    if mode == "propose":
+        return None
+    return Refusal(
+        "mode", f"The mode in {CONFIG_PATH} is '{mode}', so the bot's open bumps are left as they are."
+    )
+
+
 def _rebuild(
     svc: Services,
     investigation: Investigation,
@@ -144,9 +164,11 @@ def _rebuild(
     readings: list[Reading],
 ) -> str:
     """The same move on the file as it is, in place of the bot's own commit."""
+    repo, changed = svc.repository(investigation), f"The file {edit.path} was changed."
+    touched = own_bumps.touched(svc, repo, bump, pull)
+    if touched is not None:
+        return _left(svc, investigation, pull, changed, touched)
     ours = own_bumps.made_by_us(svc, bump)
-    if pull.head_sha not in ours:
-        return _left(svc, investigation, pull, f"The file {edit.path} was changed.")
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
     texts = texts_of(replace(case, site=edit.site), verdict, readings)
     try:
@@ -155,7 +177,7 @@ def _rebuild(
         svc.store.note(investigation.repo, f"#{pull.number}", "github_refused", str(refused))
         return "left"
     if isinstance(published, Refusal):
-        return _left(svc, investigation, pull, published.sentence)
+        return _left(svc, investigation, pull, changed, published.sentence)
     svc.store.wrote_bump(bump.id, commit=published.pull.head_sha)
     if published.body_digest is not None:
         svc.store.wrote_bump(bump.id, body_digest=published.body_digest)
@@ -164,8 +186,9 @@ def _rebuild(
 
 def _give_up(svc: Services, investigation: Investigation, bump: Bump, pull: PullState, why: Refusal) -> str:
     """Said once, written down as nobody's decline, then closed."""
-    if pull.head_sha not in own_bumps.made_by_us(svc, bump):
-        return _left(svc, investigation, pull, why.sentence)
+    touched = own_bumps.touched(svc, svc.repository(investigation), bump, pull)
+    if touched is not None:
+        return _left(svc, investigation, pull, why.sentence, touched)
     svc.store.note(investigation.repo, f"#{pull.number}", why.code, why.sentence)
     try:
         _say(svc, investigation, pull, bump_notes.given_up(why.sentence))
@@ -177,10 +200,11 @@ def _give_up(svc: Services, investigation: Investigation, bump: Bump, pull: Pull
     return own_bumps.GIVEN_UP
 
 
-def _left(svc: Services, investigation: Investigation, pull: PullState, why: str) -> str:
-    svc.store.note(investigation.repo, f"#{pull.number}", "bump_left", why)
+def _left(svc: Services, investigation: Investigation, pull: PullState, why: str, touched: str) -> str:
+    touched = touched.rstrip(".")
+    svc.store.note(investigation.repo, f"#{pull.number}", "bump_left", f"{why} It is left: {touched}.")
     try:
-        _say(svc, investigation, pull, bump_notes.left_alone(why))
+        _say(svc, investigation, pull, bump_notes.left_alone(why, touched))
     except WriteRefused as refused:
         svc.store.note(investigation.repo, f"#{pull.number}", "github_refused", str(refused))
     return "left"

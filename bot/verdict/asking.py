@@ -1,6 +1,8 @@
-"""The two ways to give no answer: ask for more runs, or leave the bound and say why."""
+"""The two ways to give no answer (ask for more runs, or leave the bound and say why), and for which check."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from bot.verdict.answer import VerdictKind
 from bot.verdict.case import Case, Finding
@@ -28,3 +30,17 @@ def ask(case: Case, reason: str, why: str, more: More | None = None) -> Finding:
 def no_bump(reason: str, why: str) -> Finding:
     sentence = f"The bound stays: {why}. A person should look."
     return Finding(why, VerdictKind.INCONCLUSIVE, reason, sentence)
+
+
+def check_name(label: str) -> str:
+    """As a sentence may hold it: labels come from the log."""
+    return "".join(char for char in label if char.isprintable())[:60].strip() or "without a name"
+
+
+def of_check(label: str, other: Case, finding: Finding) -> Finding:
+    """The same finding, said of a check that was not the red one."""
+    name = check_name(label)
+    said = finding.sentence[:1].lower() + finding.sentence[1:]
+    sentence = f"In the test's check {name}, which did not go red, {said}"
+    saw = f"check {name}: {finding.saw}"
+    return replace(finding, saw=saw, reason=f"other_check_{finding.reason}", sentence=sentence, about=other)

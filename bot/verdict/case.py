@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,12 +30,21 @@ class Finding:
     sentence: str = ""
     next: Plan | None = None
     proposal: Proposal | None = None
+    about: Case | None = None
+    """Another check of the test, whose numbers the finding is about."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     evidence: Evidence
     policy: Policy
+
+    @cached_property
+    def others(self) -> dict[str, Case]:
+        """The test's other checks, by label, each with its share of the error rates."""
+        found, policy = self.evidence.others, self.policy
+        rates = {name: getattr(policy, name) / max(len(found), 1) for name in ("alpha_worse", "alpha_above")}
+        return {label: Case(evidence, replace(policy, **rates)) for label, evidence in found.items()}
 
     @cached_property
     def log_bound(self) -> float:

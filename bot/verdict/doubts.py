@@ -81,7 +81,21 @@ def _arms_differ(case: Case) -> Finding | None:
             "prompt_above_base",
             f"prompt {prompt.prompt} alone measures × {prompt.ratio:.1f} on head what it does on base",
         )
+    above = head_above(case)
+    if above:
+        little = f"more than chance explains and less than the × {policy.smallest_shift:g} of a regression"
+        return no_bump("head_above_base", f"head measures {above}, {little}")
     return None
+
+
+def head_above(case: Case) -> str:
+    """By how much head surely lies above base, by prompt or in the asserted value; '' where it may not."""
+    alpha = case.policy.alpha_above / (2 if case.paired else 1)
+    for ratio in (case.shift, case.value_shift):
+        if ratio is not None and ratio.quantile(alpha) > 0:
+            low, high = (math.exp(ratio.quantile(p)) for p in (0.025, 0.975))
+            return f"× {math.exp(ratio.mean):.2f} of base ({low:.2f} to {high:.2f})"
+    return ""
 
 
 def _modes_or_old_level(case: Case) -> Finding | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,6 +76,8 @@ class Evidence:
     arms: Mapping[Arm, ArmView]
     context: Context
     notes: tuple[str, ...]
+    others: Mapping[str, Evidence] = dataclasses.field(default_factory=dict)
+    """The test's other checks by label: their reruns and past runs, under the same bound."""
 
     @classmethod
     def from_records(
@@ -83,26 +86,36 @@ class Evidence:
         *,
         threshold: float | None = None,
         context: Context | None = None,
+        label: str | None = None,
     ) -> Evidence:
         """Strict: RecordError names the record (1-based) and the field. Order of records never matters.
 
-        Several tests are an error. Of several labels the trigger's is judged; without one it is an error. The
-        bound is `threshold`, else the only one in the records; 0 is an exact gate, below 0 an error.
+        Several tests are an error. Of several labels `label` is judged, else the trigger's, and what the
+        reruns hold of the rest are `others`; without one it is an error. The bound is `threshold`, else the
+        only one in the records of that check; 0 is an exact gate, below 0 an error.
         """
         readings = [_checked(record, number) for number, record in enumerate(records, 1)]
         if not readings:
             raise RecordError("(records)", "there is no reading at all; give at least the failing one")
         _one_test(readings)
-        bound = _bound(readings, threshold)
-        chosen, notes = _one_label(readings)
-        chosen, twice = _once(chosen)
-        ordered = tuple(sorted(chosen, key=_canonical))
+        chosen, rest = _one_label(readings, label)
+        bound = _bound(readings, threshold, {r.label for r in chosen})
+        known = context or Context()
+        labels = sorted({r.label for r in rest if r.label is not None and r.arm in RERUNS})
+        others = {name: cls._of([r for r in rest if r.label == name], bound, known) for name in labels}
+        left_out = (f"{len(rest)} readings of other checks judged apart",) if rest else ()
+        one = cls._of(chosen, bound, known)
+        return replace(one, notes=(*left_out, *one.notes), others=others)
+
+    @classmethod
+    def _of(cls, readings: Sequence[Reading], bound: float, context: Context) -> Evidence:
+        """Of one check."""
+        once, twice = _once(readings)
+        ordered = tuple(sorted(once, key=_canonical))
         gpu = _gpu(ordered)
         width, width_note = _width(ordered)
         arms = {arm: _view(ordered, arm, gpu, width) for arm in Arm}
-        return cls(
-            ordered[0].test, bound, ordered, gpu, arms, context or Context(), (*notes, *twice, *width_note)
-        )
+        return cls(ordered[0].test, bound, ordered, gpu, arms, context, (*twice, *width_note))
 
     @property
     def head(self) -> ArmView:
@@ -160,14 +173,14 @@ def _one_test(readings: Sequence[Reading]) -> None:
             raise RecordError("test", "two tests in one file; judge one test at a time", number)
 
 
-def _bound(readings: Sequence[Reading], explicit: float | None) -> float:
+def _bound(readings: Sequence[Reading], explicit: float | None, labels: set[str | None]) -> float:
     if explicit is not None:
         if not math.isfinite(explicit) or explicit < 0:
             raise RecordError("threshold", "must be finite and not negative")
         return explicit
     first: float | None = None
     for number, reading in enumerate(readings, 1):
-        if reading.threshold is None:
+        if reading.threshold is None or reading.label not in labels:
             continue
         if first is not None and reading.threshold != first:
             mixed = f"{first:g} and {reading.threshold:g} are both in the file; say which bound to judge"
@@ -178,16 +191,19 @@ def _bound(readings: Sequence[Reading], explicit: float | None) -> float:
     return first
 
 
-def _one_label(readings: Sequence[Reading]) -> tuple[list[Reading], tuple[str, ...]]:
-    """No label goes with every label."""
-    if len({r.label for r in readings if r.label is not None}) <= 1:
-        return list(readings), ()
-    wanted = {r.label for r in readings if r.label is not None and r.arm is Arm.TRIGGER}
+def _one_label(readings: Sequence[Reading], label: str | None) -> tuple[list[Reading], list[Reading]]:
+    """Those of the check to judge and those of the others; no label goes with every label."""
+    if label is None and len({r.label for r in readings if r.label is not None}) <= 1:
+        return list(readings), []
+    red = {r.label for r in readings if r.label is not None and r.arm is Arm.TRIGGER}
     others = {r.label for r in readings if r.label is not None and r.arm is not Arm.TRIGGER}
-    if len(wanted) != 1 or (others and not wanted & others):
+    if label is None and (len(red) != 1 or (others and not red & others)):
         raise RecordError("label", "several checks in one file and no failing one to choose by; judge one")
+    wanted = red if label is None else {label}
     kept = [r for r in readings if r.label is None or r.label in wanted]
-    return kept, (f"{len(readings) - len(kept)} readings of other checks left out",)
+    if not kept:
+        raise RecordError("label", "no reading is of the check that was asked for")
+    return kept, [r for r in readings if r.label is not None and r.label not in wanted]
 
 
 def _once(readings: Sequence[Reading]) -> tuple[list[Reading], tuple[str, ...]]:

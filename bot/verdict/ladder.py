@@ -1,9 +1,10 @@
-"""The ladder: eleven rungs in order, the first that holds answers."""
+"""The ladder: rungs in order, the first that holds answers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from bot.verdict.answer import Exceedance, Level, Numbers, Ratio, Rung, Runs, Ve
 from bot.verdict.case import Case, Finding
 from bot.verdict.evidence import Evidence
 from bot.verdict.policy import Policy
+from bot.verdict.rungs_checks import other_checks
 from bot.verdict.rungs_level import change_point, old_regression, regression
 from bot.verdict.rungs_noise import noise, not_reproduced, power
 from bot.verdict.rungs_refusal import exact_gate, infra, non_finite, refused
@@ -27,6 +29,7 @@ RUNGS: Final[tuple[Callable[[Case], Finding], ...]] = (
     intermittent,
     hardware,
     regression,
+    other_checks,
     old_regression,
     power,
     not_reproduced,
@@ -46,7 +49,7 @@ def decide(evidence: Evidence, policy: Policy | None = None) -> Verdict:
                 finding.kind,
                 finding.reason,
                 finding.sentence,
-                _numbers(case),
+                replace(_numbers(finding.about or case), gpu_minutes=case.spent_minutes or None),
                 finding.next,
                 finding.proposal,
                 tuple(trace),
@@ -55,7 +58,7 @@ def decide(evidence: Evidence, policy: Policy | None = None) -> Verdict:
 
 
 def _numbers(case: Case) -> Numbers:
-    """What was measured, whichever rung answered."""
+    """What was measured of one check, whichever rung answered."""
     evidence = case.evidence
     seen = {arm: view for arm, view in evidence.arms.items() if view.n or view.missing}
     measured = {str(arm): view for arm, view in seen.items() if view.n}
@@ -71,7 +74,6 @@ def _numbers(case: Case) -> Numbers:
         min_detectable_ratio=_detectable(case) if statistics else None,
         change_point=change_point(case) if statistics else None,
         outlier_prompts=outlier_prompts(case) if statistics else (),
-        gpu_minutes=case.spent_minutes or None,
     )
 
 
@@ -93,7 +95,8 @@ def _ratio(case: Case) -> Ratio | None:
 
 
 def _detectable(case: Case) -> float | None:
-    """The rise that this many runs call a regression with chance 90 %."""
+    """The rise that this many runs show, as a regression or as a doubt about the bump, with chance 90 %:
+    `alpha_worse` at one look is stricter than `alpha_above`."""
     if case.shift is None:
         return None
     return math.exp((normal_quantile(1 - case.alpha_worse) + normal_quantile(0.9)) * case.shift.sd)

@@ -84,6 +84,13 @@ class Policy:
     healthy_host_sd: float = 0.05
     alpha_host: float = 0.002
 
+    # A head surely above base bars a bump, however little: it would cover what is partly the head's own.
+    # Halved where two statistics are tried. Of 337 healthy heads that got a bump without this rule, 2 lost it
+    # at 0.01 and 7 at 0.05 (the 95 % interval that is shown). The test's other checks share `alpha_worse` and
+    # this rate once more (Bonferroni over checks): all of them together call a healthy head worse at most
+    # twice as often as one does, and the rates of the red one stay whole.
+    alpha_above: float = 0.01
+
     # One prompt higher on all runs of head, by Welch's t over repeats, Bonferroni over prompts: bars a bump.
     alpha_prompt: float = 0.001
 

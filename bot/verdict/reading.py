@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
 
+MAX_DURATION_S: Final = 86_400
+"""No test attempt takes longer than a day: what says so is wrong, and machine time is counted by it."""
+
 
 class Arm(StrEnum):
     """Which code a reading measured: `trigger` is the job that went red, selected for being high."""
@@ -132,7 +135,10 @@ def _field(name: str, value: object) -> object:
         if not isinstance(value, list | tuple):
             raise RecordError(name, "must be a list of numbers")
         return tuple(_number(name, item, non_finite=True) for item in value)
-    return _number(name, value, non_finite=name == "value")
+    number = _number(name, value, non_finite=name == "value")
+    if name == "duration_s" and not 0 <= number <= MAX_DURATION_S:
+        raise RecordError(name, f"must be 0 to {MAX_DURATION_S} seconds")
+    return number
 
 
 def _choice(name: str, value: object, kinds: type[StrEnum]) -> StrEnum:

@@ -14,6 +14,7 @@ from bot.verdict.mixed import Posterior
 from bot.verdict.plan import first_plan
 from bot.verdict.proposal import out_of_reach, percent, propose
 from bot.verdict.reading import Arm
+from bot.verdict.rungs_checks import check_doubt
 from bot.verdict.rungs_shape import host_doubt
 from bot.verdict.stats import upper_limit
 
@@ -118,18 +119,29 @@ def noise(case: Case) -> Finding:
             return ask(case, "bound_not_certain", offer.why_none, twice(case, Arm.HEAD))
         return no_bump("no_bound_holds", offer.why_none)
     new, expected = offer.proposal.threshold, offer.proposal.exceedance
+    doubt = check_doubt(case, new)
+    if doubt is not None:
+        return doubt
     head, base = case.evidence.head, case.evidence.base
     over = [int(np.sum(view.values > case.evidence.threshold)) for view in (head, base)]
     saw = f"{new:g} holds: expected exceedance {percent(expected.rate)}, at most {percent(expected.high)}"
+    measured = (
+        f"{_beside(case)} and {sum(over)} of their {head.n + base.n} runs "
+        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise"
+    )
     bump = case.evidence.context.bump_refusal
     if bump is not None:
-        return Finding(f"{saw}, but {bump.code}", VerdictKind.REFUSED, bump.code, bump.sentence)
+        return Finding(
+            f"{saw}, but {bump.code}",
+            VerdictKind.REFUSED,
+            bump.code,
+            f"{measured}, but no bump comes from this. {bump.sentence}",
+        )
     return Finding(
         saw,
         VerdictKind.NOISE,
         "bound_under_noise_floor",
-        f"{_beside(case)} and {sum(over)} of their {head.n + base.n} runs "
-        f"exceed {case.evidence.threshold:g}: the bound lies inside the noise. At most "
+        f"{measured}. At most "
         f"{_share(expected.high)} of runs are expected to exceed {new:g} (the count alone allows "
         f"{percent(expected.exact_high)}).",
         proposal=offer.proposal,

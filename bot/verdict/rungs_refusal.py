@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from bot.verdict.answer import VerdictKind
+from bot.verdict.asking import of_check
 from bot.verdict.case import Case, Finding
 from bot.verdict.reading import Arm, Reading, Status
 
@@ -45,6 +46,18 @@ def exact_gate(case: Case) -> Finding:
 
 
 def non_finite(case: Case) -> Finding:
+    """In any check of the test: nan in one that went unnoticed is as broken."""
+    own = _non_finite(case)
+    if own.kind is not None:
+        return own
+    for label, other in case.others.items():
+        found = _non_finite(other)
+        if found.kind is not None:
+            return of_check(label, other, found)
+    return own
+
+
+def _non_finite(case: Case) -> Finding:
     """Base counts too: broken code on the default branch is no ground for a bump."""
     for arm in (Arm.TRIGGER, Arm.HEAD, Arm.BASE):
         readings = [r for r in case.evidence.of(arm) if r.status is Status.OK]

@@ -1,6 +1,7 @@
 """The artifact of a rerun job as readings. Its bytes come from a machine that ran untrusted code.
 
-Pure. Every size is capped before it is spent, and a reading counts only if the plan asked for it.
+Pure. Every size is capped before it is spent, a reading counts only if the plan asked for it, and secrets are
+cut out of its texts before they go anywhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 from bot.verdict.answer import Refusal
 from bot.verdict.reading import Reading, RecordError
+from bot.verdict.redaction import without_secrets
 from runners.plan import RerunPlan
 
 MAX_ZIP_BYTES: Final = 64 << 20
@@ -111,7 +113,7 @@ def _readings(files: Mapping[str, bytes], plan: RerunPlan) -> tuple[Reading, ...
             if reading.label in labels or len(labels) >= MAX_CHECKS:
                 raise _Bad(f"{where}: more readings of one repeat than were planned")
             labels.add(reading.label)
-            readings.append(reading)
+            readings.append(without_secrets(reading))
     return tuple(readings)
 
 

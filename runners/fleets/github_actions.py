@@ -65,7 +65,9 @@ class ActionsApi(Protocol):
         """The log of the run's first job, in pieces; none where there is none (any more)."""
         ...
 
-    def cancel(self, run_id: int) -> None: ...
+    def cancel(self, run_id: int) -> None:
+        """Raises when GitHub refuses."""
+        ...
 
 
 class GitHubActionsFleet:
@@ -152,6 +154,8 @@ class GitHubActionsFleet:
         state = self._state(ticket)
         if state is not None and state.status != "completed":
             self._api.cancel(state.run_id)
+        elif state is None and ticket.handle is not None:  # started, though GitHub does not show it
+            self._api.cancel(int(ticket.handle))
 
     def _state(self, ticket: Ticket) -> RunState | None:
         if ticket.handle is None:

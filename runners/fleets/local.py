@@ -14,6 +14,7 @@ from typing import Final
 
 import runners
 from bot.verdict.answer import Refusal
+from bot.verdict.redaction import redacted
 from runners.fleets.artifact import MAX_FILE_BYTES, read_folder
 from runners.fleets.fleet import Collected, Progress, State, Ticket, with_lost
 from runners.plan import RerunPlan
@@ -78,7 +79,8 @@ class LocalFleet:
             return Collected(every)
         said = _text(folder / "harness.log").strip().splitlines()
         return Collected(
-            every, f"The harness did not come to its end: {said[-1][:300] if said else 'it said nothing'}"
+            every,
+            f"The harness did not come to its end: {redacted(said[-1])[:300] if said else 'it said nothing'}",
         )
 
     def cancel(self, ticket: Ticket) -> None:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
+from bot.verdict.redaction import USERINFO
+
 PARALLEL: Final = "KL_TRIAGE_PARALLEL"
 """Set to 1 where reruns of one machine have GPUs and ports of their own."""
 # The job's address for the readings, its folder, and the mark by which a runner finds a job's processes.
@@ -25,9 +27,14 @@ _SECRET: Final = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "_KEY", "_CREDENTIALS
 
 
 def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without credentials, by their names."""
+    """Without credentials, by their names, and without user and password in URLs whatever the name: pip's
+    index, a proxy, a database.
+
+    The address stays: without it pip would look for a private package on the public index. Commands that
+    prepare a tree run its code too, so they get no more; an index must let the machine in by itself.
+    """
     return {
-        name: value
+        name: USERINFO.sub("", value)
         for name, value in environment.items()
         if name in _KEPT or not (name.startswith(_HELD_BACK) or name.upper().endswith(_SECRET))
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.verdict.reading import Status
+from bot.verdict.redaction import redacted
 from runners.harness.launch import CANCELLED, POLL_S, Limit, Outcome
 from runners.harness.process import Process, Stop
 from runners.plan import RerunPlan
@@ -50,7 +51,7 @@ def prepare(
         except OSError as error:
             return Outcome(Status.ERROR, f"preparing {arm}: {words[0]}: {error.strerror or error}")
         if code != 0:
-            ended = f"preparing {arm}: '{' '.join(words)[:120]}' ended with exit code {code}"
+            ended = f"preparing {arm}: '{redacted(' '.join(words))[:120]}' ended with exit code {code}"
             return Outcome(Status.ERROR, f"{ended}: {_last(said)}")
     return None
 
@@ -64,4 +65,4 @@ def _last(log: Path) -> str:
     except OSError:
         text = ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-LAST_LINES:])[-200:] or "it said nothing"
+    return redacted(" | ".join(lines[-LAST_LINES:]))[-200:] or "it said nothing"

@@ -99,7 +99,7 @@ class Process:
 
 
 def _wait_for(child: int, within_s: float) -> None:
-    """Until a child that was not waited for yet has ended, or the time is up. On Linux the kernel wakes us."""
+    """Until a child, not waited for yet, has ended or the time is up. On Linux the kernel wakes us."""
     try:
         handle = os.pidfd_open(child)
     except (AttributeError, OSError):

@@ -13,6 +13,7 @@ from typing import Final
 
 from bot import __version__
 from bot.verdict.reading import Arm, Reading, RecordError, Status
+from bot.verdict.redaction import redacted, without_secrets
 from runners.harness.earlier import Earlier
 from runners.harness.fingerprint import Fingerprint
 from runners.harness.jsonlines import JsonLines
@@ -142,7 +143,7 @@ class Recorder:
             "request": self._plan.request,
             "complete": complete,
             "cancelled": cancelled,
-            "stopped": stopped or self.trouble,
+            "stopped": _line(told) if (told := stopped or self.trouble) else None,
             "planned": self._plan.planned,
             "readings": {arm: dict(counts) for arm, counts in self._counts.items()},
             "superseded": self._earlier.superseded,
@@ -186,7 +187,7 @@ class Recorder:
 
     def _reading(self, number: int, repeat: int, fields: Mapping[str, object]) -> Reading:
         planned = self._plan.launches[number - 1]
-        return Reading.from_record(
+        reading = Reading.from_record(
             {
                 "arm": Arm(planned.arm),
                 "test": self._plan.test,
@@ -200,6 +201,7 @@ class Recorder:
                 **fields,
             }
         )
+        return without_secrets(reading)
 
     def _write(self, number: int, reading: Reading) -> None:
         arm = str(reading.arm)
@@ -211,7 +213,8 @@ class Recorder:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:MAX_TEXT]
+    """One line without secrets, which are looked for in the whole text."""
+    return " ".join(redacted(text).split())[:MAX_TEXT]
 
 
 def _check(check: object) -> dict[str, object]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.verdict.reading import Status
+from bot.verdict.redaction import redacted
 from runners.harness.earlier import Earlier, resume
 from runners.harness.environment import scrubbed
 from runners.harness.fingerprint import fingerprint, notes
@@ -211,7 +212,11 @@ class _Run:
         self._taken |= leftovers.taken
         if launch.foreign:
             told.append(f"the test wrote {launch.foreign} lines into the probe's file; they were not read")
-        details = {**before.as_record(), "gpus_after": after.as_record()["gpus"], "packages": launch.packages}
+        details = {
+            **before.as_record(),
+            "gpus_after": after.as_record()["gpus"],
+            "packages": _told(launch.packages),
+        }
         self._keep(logprobs, recorder.log(number))
         recorder.ended(number, outcome, seconds, details, told)
 
@@ -239,6 +244,11 @@ def _command(plan: RerunPlan, repeats: int, python: Path, events: Path, logprobs
     }
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
     return [str(python), "-u", str(PROBE), "--signed", *given]
+
+
+def _told(packages: Mapping[str, object]) -> dict[str, object]:
+    """A version may name where it was installed from, with the password."""
+    return {name: redacted(found) if isinstance(found, str) else found for name, found in packages.items()}
 
 
 def _environment(plan: RerunPlan, tree: Path, others: Sequence[Path]) -> dict[str, str]:

@@ -48,6 +48,7 @@ from typing import Any, Final, TextIO, cast
 
 MAX_LINE: Final = 1 << 20
 MAX_HEAD: Final = 300  # of a line: the name of an exception stands there, or not at all
+MAX_SAID: Final = 2_000  # of an error: the harness looks for secrets in it before it cuts it to what is kept
 MAX_LINES: Final = 1_000
 MAX_KEPT: Final = 32 << 20
 DRAIN_S: Final = 1.0
@@ -579,7 +580,7 @@ def run_script(probe: Probe, path: str, arguments: list[str]) -> None:
     probe.trial.duration_s = round(time.perf_counter() - start, 4)
     said = (last.strip().splitlines() or ["nothing"])[-1]
     kind = Ended if code > 0 else Refused  # a signal is no assertion
-    why = f"the script ended with exit code {code}, last it said: {said[:200]}"
+    why = f"the script ended with exit code {code}, last it said: {said[:MAX_SAID]}"
     probe.settle(kind(why) if code else None, tee.lines)
     probe.end()
     probe.emit(event="measured")
@@ -697,7 +698,7 @@ def versions() -> dict[str, str]:
 
 def describe(error: BaseException) -> str:
     """One bounded line; refusals are sentences already."""
-    line = " ".join(str(error)[:2000].split())[:300]
+    line = " ".join(str(error)[:MAX_SAID].split())
     return line if isinstance(error, Refused) else f"{type(error).__name__}: {line}"
 
 

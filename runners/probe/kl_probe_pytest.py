@@ -67,7 +67,7 @@ class Plugin:
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed and self.problem is None:
             said = str(report.longrepr).strip().splitlines() or ["no reason given"]
-            self.problem = f"the test file could not be collected: {said[-1][:200]}"
+            self.problem = f"the test file could not be collected: {said[-1][:2000]}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:

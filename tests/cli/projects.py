@@ -42,7 +42,7 @@ import math, os, pathlib, random
 counter = pathlib.Path(os.environ["KL_COUNTER"])
 number = int(counter.read_text()) + 1
 counter.write_text(str(number))
-draw = random.Random(number)
+draw = random.Random(f"process {number}")
 
 def compare(level, threshold, label):
     kl_divs = [level * math.exp(draw.gauss(0, 0.28)) for _ in range(9)]

@@ -60,9 +60,11 @@ def test_something_wrong_is_2_and_says_how_to_mend_it(settings, stage):  # noqa:
 
 
 def test_a_setting_that_lacks_is_a_finding():
-    done = run("doctor", "--json", env=UNSET)
+    done = run("doctor", "--json", env=UNSET | {"KL_TRIAGE_STOPP": "1"})
     assert done.returncode == 2
-    assert "KL_TRIAGE_WEBHOOK_SECRET" in json.loads(done.stdout)["findings"][0]["sentence"]
+    lacks, misspelt = json.loads(done.stdout)["findings"]
+    assert "KL_TRIAGE_WEBHOOK_SECRET" in lacks["sentence"]
+    assert misspelt["level"] == "warning" and "did you mean KL_TRIAGE_STOP?" in misspelt["sentence"]
 
 
 def test_what_is_no_repository_is_1():

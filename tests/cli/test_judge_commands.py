@@ -66,7 +66,7 @@ def test_the_readable_verdict_and_its_trace(readings):
     assert "^ bound 0.003" in plain.stdout and "\x1b" not in plain.stdout
     assert traced.stdout.startswith(plain.stdout)
     steps = traced.stdout.removeprefix(plain.stdout)
-    assert steps.startswith("\nhow it was decided (12 steps, the last one answered)\n  refused ")
+    assert steps.startswith("\nhow it was decided (13 steps, the last one answered)\n  refused ")
     assert "\n  noise  " in steps
 
 

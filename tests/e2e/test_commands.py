@@ -38,6 +38,7 @@ def red(developer: Watcher, head: str, log: str) -> None:
         "log": log,
         "conclusion": "failure",
         "name": "kl",
+        "labels": ["self-hosted", "kl-cpu"],
     }
     developer.post_recorded_job(document)
 

@@ -1,6 +1,8 @@
 """Dispatches through the fleet and PyGithub: one POST, found again by the request id."""
 
 import pytest
+from flask import jsonify, request
+from github import GithubException
 
 from bot.demo.executor import JobResult
 from bot.github.actions import Actions
@@ -95,6 +97,40 @@ def test_an_artifact_comes_from_the_blob_store(stage, repo, fleet, small_inputs)
     actions = Actions(repo)
     assert actions.artifact(int(ticket.handle), "kl-readings-kl-abc-r0") == b"PK zip"
     assert actions.artifact(int(ticket.handle), "other") is None
+
+
+def refuse_cancel(stage, status):
+    """Asks for a forced end are counted and go through."""
+    forced = []
+
+    def before():
+        if request.path.endswith("/force-cancel"):
+            forced.append(request.path)
+        elif request.path.endswith("/cancel"):
+            answer = jsonify(message="No")
+            answer.status_code = status
+            return answer
+        return None
+
+    stage.server.world.before.append(before)
+    return forced
+
+
+@pytest.mark.parametrize("status", [409, 500])
+def test_a_run_whose_cancel_github_does_not_take_is_forced_to_end(stage, fleet, small_inputs, status):
+    ticket = fleet.dispatch(plan())
+    forced = refuse_cancel(stage, status)
+    fleet.cancel(ticket)
+    assert len(forced) == 1 and stage.hand.cancelled == [stage.hand.specs[-1].job_id]
+
+
+@pytest.mark.parametrize("status", [403, 429])
+def test_a_cancel_that_is_refused_is_no_cancel(stage, fleet, small_inputs, status):
+    ticket = fleet.dispatch(plan())
+    forced = refuse_cancel(stage, status)
+    with pytest.raises(GithubException):
+        fleet.cancel(ticket)
+    assert forced == [] and stage.hand.cancelled == []
 
 
 def test_a_run_can_be_cancelled(stage, fleet, small_inputs):

@@ -51,6 +51,24 @@ def test_a_branch_moves_from_our_commits_only(stage, repo, made):
     assert reads.branch_head(repo, BRANCH) == again
 
 
+def test_the_word_of_a_person_is_found_and_that_of_a_bot_is_not(stage, repo, made):
+    pulls.put_branch(repo, BRANCH, made, frozenset())
+    number = draft(repo).number
+
+    def word() -> str | None:
+        return pulls.word_of_people(repo, number, APP)
+
+    repo.get_issue(number).create_comment("ours")
+    comments = stage.server.world.state.comments_of(number)
+    comments[0].user = User(9, "other-ci[bot]", "Bot")
+    repo.get_issue(number).create_comment("ours")
+    assert word() is None
+    theirs = stage.repo("dev-a").get_issue(number).create_comment("Fine with me")
+    assert word() == theirs.html_url
+    review = stage.repo("maintainer-b").get_pull(number).create_review(event="APPROVE")
+    assert word() == review.html_url
+
+
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 def test_a_branch_whose_answer_was_lost_is_written_once(stage, repo, made, lose_the_next_answer, method):
     if method == "PATCH":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from github import (
     RateLimitExceededException,
     UnknownObjectException,
 )
+from github.Requester import HTTPRequestsConnectionClass
 
 from bot.demo.executor import JobResult
 from bot.demo.github import DemoConfig, Server
@@ -102,6 +104,25 @@ def test_eight_threads_ask_for_one_token_and_live_through_its_end(stage, install
         revoke(stage)
         assert set(threads.map(read, range(16))) == {"main"}
     assert 2 <= asked[TOKENS] <= 9
+
+
+def test_threads_that_share_a_client_send_each_write_once(stage, repo, monkeypatch):  # noqa: F811
+    """PyGithub lays a request down on the connection, then sends it: here all lay theirs down before any is
+    sent."""
+    stage.open_pull()
+    reads.facts(repo)
+    laid_down, request_of = threading.Barrier(4), HTTPRequestsConnectionClass.request
+
+    def lay_down(connection, verb, *args):
+        request_of(connection, verb, *args)
+        if verb == "POST":
+            laid_down.wait(timeout=10)
+
+    monkeypatch.setattr(HTTPRequestsConnectionClass, "request", lay_down)
+    texts = ["a", "b", "c", "d"]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda text: repo.get_issue(1).create_comment(text).body, texts)) == texts
+    assert sorted(found.body for found in repo.get_issue(1).get_comments()) == texts
 
 
 def test_a_token_that_is_about_to_end_is_not_used(stage, repo, asked):  # noqa: F811

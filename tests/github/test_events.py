@@ -81,6 +81,14 @@ def test_a_failed_job():
     assert parse("workflow_job", job()) == RedJob(5, "acme/tinyserve", 7, 3, SHA)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("caller / kl (2)", "caller / kl (2)"), ("x" * 256, ""), (None, ""), (7, ""), ("a\nb", "")],
+)
+def test_a_job_has_a_name_that_is_taken_whole_or_not_at_all(name, told):
+    assert parse("workflow_job", job(name=name)).name == told
+
+
 @pytest.mark.parametrize("conclusion", ["success", "cancelled", "skipped", "timed_out", None])
 def test_any_other_conclusion_is_no_failure(conclusion):
     assert isinstance(parse("workflow_job", job(conclusion=conclusion)), Ignored)
@@ -139,11 +147,17 @@ def test_a_comment_on_a_pull_request():
     assert parse("issue_comment", comment(**ON_PULL)) == made
 
 
-def test_an_edited_comment_holds_both_texts_and_is_the_word_of_who_edited_it():
+def test_an_edited_comment_holds_both_texts():
+    edit = {"action": "edited", "changes": {"body": {"from": "Hm."}}}
+    edited = Command(5, "acme/tinyserve", 4, 8, "dev-a", "/rerun-kl", "Hm.", AT)
+    assert parse("issue_comment", comment(**ON_PULL, **edit)) == edited
+
+
+def test_whoever_edits_the_comment_of_another_has_asked_for_nothing():
     editor = {"type": "User", "login": "maintainer-b"}
     edit = {"action": "edited", "changes": {"body": {"from": "Hm."}}, "sender": editor}
-    edited = Command(5, "acme/tinyserve", 4, 8, "maintainer-b", "/rerun-kl", "Hm.", AT)
-    assert parse("issue_comment", comment(**ON_PULL, **edit)) == edited
+    found = parse("issue_comment", comment(**ON_PULL, **edit))
+    assert found == Ignored("issue_comment: edited by somebody else than its author")
 
 
 @pytest.mark.parametrize(

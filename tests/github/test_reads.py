@@ -2,10 +2,11 @@
 
 import pytest
 import requests
-from flask import jsonify
+from flask import jsonify, request
 
 from bot.github import reads
 from bot.github.blobs import job_log
+from tests.demo_github.github_stage import git
 
 FILE = "test/test_kl.py"
 
@@ -99,6 +100,22 @@ def test_a_log_is_fetched_without_our_token_and_a_gone_one_is_none(stage, repo):
         assert b"".join(log) == b"\xef\xbb\xbfavg_kl_div=0.0034\n"
     with job_log(repo, 999_999) as nothing:
         assert nothing is None
+
+
+def test_of_many_paths_only_those_that_are_there_are_asked_for(stage, repo):
+    asked = []
+    stage.server.world.before.append(lambda: asked.append(request.path.partition("tinyserve/")[2]))
+    sha = reads.branch_head(repo, "main")
+    read = reads.reader(repo, sha)
+    found = {path: read(path) for path in ("README.md", "a.py", "b/__init__.py", FILE, "README.md")}
+    assert {path for path, data in found.items() if data} == {"README.md", FILE}
+    assert asked[-3:] == ["contents/README.md", f"git/trees/{sha}", f"contents/{FILE}"]
+
+
+def test_commits_without_one_in_common_have_no_base(stage, repo):
+    alone = git(stage.git_dir, "commit-tree", "main^{tree}", "-m", "Alone")
+    git(stage.git_dir, "update-ref", "refs/heads/alone", alone)
+    assert reads.merge_base(repo, "main", alone) is None
 
 
 def test_a_base_is_a_commit_that_the_branch_contains(stage, repo):

@@ -81,7 +81,7 @@ class Command:
         env = {name: value for name, value in os.environ.items() if not name.startswith("KL_TRIAGE_")}
         return subprocess.Popen(
             [sys.executable, "-m", "bot.cli", *self._words(options)],
-            env=env | {"KL_TRIAGE_GITHUB_TOKEN": "token-of-maintainer-b"},
+            env=env | {"KL_TRIAGE_TOKEN": "token-of-maintainer-b"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -91,7 +91,7 @@ class Command:
         """In this process. `login`: whose token it has; empty for none."""
         ours = dict.fromkeys(name for name in os.environ if name.startswith("KL_TRIAGE_"))
         token = f"token-of-{login}" if login else None
-        done = run(*self._words(options), env={**ours, "KL_TRIAGE_GITHUB_TOKEN": token})
+        done = run(*self._words(options), env={**ours, "KL_TRIAGE_TOKEN": token})
         return done.returncode, done.stdout, done.stderr
 
     def _words(self, options: tuple[str, ...]) -> list[str]:

@@ -88,7 +88,7 @@ def test_two_processes_at_once_do_no_harm(past, command):
 def test_a_spent_rate_limit_is_told_and_waited_for(past, command):
     for number in range(3):
         past.run(green(), at=ago(days=1, minutes=number))
-    past.world.quota = Quota(limit=7, remaining=7, reset=int(time.time()) + 1, period_s=1.0)
+    past.world.quota = Quota(limit=7, remaining=7, reset=int(time.time()) + 3, period_s=1.0)
     code, out, err = command.run()
     assert code == 0, err
     assert "The rate limit is spent; waiting until" in err
@@ -111,10 +111,10 @@ def test_a_past_without_any_log_is_no_answer(past, command):
 def test_a_missing_token_and_a_wrong_one_are_one_sentence_each(command):
     code, out, err = command.run(login="")
     assert (code, out) == (1, "")
-    assert err.startswith("kl-triage: KL_TRIAGE_GITHUB_TOKEN is not set") and len(err.splitlines()) == 1
+    assert err.startswith("kl-triage: KL_TRIAGE_TOKEN is not set") and len(err.splitlines()) == 1
     code, out, err = command.run(login="nobody-at-all")
     assert (code, out) == (1, "")
-    assert err == "kl-triage: GitHub does not accept the token in KL_TRIAGE_GITHUB_TOKEN.\n"
+    assert err == "kl-triage: GitHub does not accept the token in KL_TRIAGE_TOKEN.\n"
 
 
 @pytest.mark.parametrize(

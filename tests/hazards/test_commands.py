@@ -75,7 +75,7 @@ def test_hazard_17_a_permission_that_cannot_be_read_is_none(shared, status):
     bench, number = shared
     hooks = len(bench.world.before)
     refuse(bench.world, "GET", r"/collaborators/.*/permission$", status)
-    said = bench.say(number, "/rerun-kl help")
+    said = bench.say(number, "/rerun-kl stop")
     bench.wait()
     del bench.world.before[hooks:]
     assert [reaction.content for reaction in bench.world.state.comments[said].reactions] == ["-1"]

@@ -174,8 +174,8 @@ def test_hazard_13_each_rerun_button_measures_again_for_whoever_may_write(lab):
     bench = lab(NOTHING, trouble="twice")
     bench.red_pull()
     for measured, button in enumerate(({}, {"action": "rerun-kl"}, {"suite": True}), 2):
-        for who in ("dev-a", "stranger-c"):
-            newest = bench.checks()[-1]
+        newest = bench.checks()[-1]
+        for who in ("stranger-c", "dev-a"):
             bench.people.control("rerequest", check_id=newest.id, user=who, **button)
             bench.wait()
         assert len(bench.investigations()) == measured

@@ -16,14 +16,17 @@ _CHANGING = re.compile(r" (?:sha|base|run)=[0-9a-f]+")
 
 
 def assert_once(lab: Lab) -> None:
-    """One run per planned rerun, one comment per pull request and marker, one check per site and commit, at
-    most one pull request per branch and per site."""
+    """One run per planned rerun, one comment per pull request and marker, one check per investigation and one
+    name per site of a commit, at most one pull request per branch and per site."""
     assert doubled(lab.requests()) == []
     planned = [rerun.request for one in lab.investigations() for rerun in lab.store.reruns(one.id)]
     assert set(lab.requests()) <= set(planned)
     for number in lab.world.state.pulls:
         assert doubled(_marks(lab, number)) == []
     assert doubled((check.head_sha, check.name, check.external_id) for check in lab.checks()) == []
+    sites = {one.id: one.site_key for one in lab.investigations()}
+    named = {(check.head_sha, check.name, sites[check.external_id]) for check in lab.checks()}
+    assert doubled((sha, name) for sha, name, _ in named) == []
     assert doubled((pull.head_ref,) for pull in lab.bumps()) == []
     assert doubled(pull.head_ref.rpartition("/")[0] for pull in lab.bumps() if pull.state == "open") == []
     assert_harmless(lab)

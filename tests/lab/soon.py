@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
-from bot.github import patience
-from bot.triage import harvest_live, redjob
+from bot.github import patience, writes
+from bot.triage import harvest_live, kill_switch, redjob
 from runners.fleets import github_actions
 
 LOOK_EVERY_S = 0.05
@@ -17,5 +18,8 @@ def quicken(set_: Callable[[object, str, object], None] = setattr) -> None:
     set_(github_actions, "LOOK_EVERY_S", LOOK_EVERY_S)
     set_(github_actions, "APPEARS_WITHIN_S", APPEARS_WITHIN_S)
     set_(redjob, "LOG_PAUSES_S", (0.05, 0.05, 0.0))
+    set_(redjob, "LOG_LAGS", timedelta(0))
+    set_(writes, "LOOK_EVERY_S", LOOK_EVERY_S)
     set_(harvest_live, "LOG_PAUSES_S", (0.05, 0.05))
+    set_(kill_switch, "KEPT_S", 0.0)
     set_(patience, "PAUSES_S", (0.01, 0.01))

@@ -142,7 +142,8 @@ ASKING = Verdict(VerdictKind.INCONCLUSIVE, "more_runs", "Too few runs to tell.",
 
 
 def of(kind: VerdictKind) -> Verdict:
-    return replace(REGRESSION, kind=kind, reason=str(kind))
+    numbers = NUMBERS if kind is VerdictKind.NOISE else REGRESSION.numbers
+    return replace(REGRESSION, kind=kind, reason=str(kind), numbers=numbers)
 
 
 def readings(head=HEAD_VALUES, base=BASE_VALUES, trigger=(0.00341, 0.00328)) -> tuple[Reading, ...]:

@@ -41,6 +41,14 @@ def test_success_needs_an_answer_without_gaps():
         assert check.completed(replace(CASE, **gap), NOISE).conclusion == "neutral"
 
 
+def test_no_green_beside_an_interval_that_lies_over_one():
+    numbers = replace(NOISE.numbers, ratio=replace(NOISE.numbers.ratio, estimate=1.08, low=1.01, high=1.15))
+    output = check.completed(CASE, replace(NOISE, numbers=numbers))
+    assert output.conclusion == "neutral" and output.summary.startswith("### ⚠️ KL triage: NOISE")
+    assert "there is more than chance in the ×1.08 (1.01–1.15, 95 % confidence) of head" in output.summary
+    assert "a shift of head below" not in output.summary
+
+
 def test_a_gap_never_softens_a_failure():
     assert check.completed(replace(CASE, not_measured=("x",)), REGRESSION).conclusion == "failure"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from bot.report import PullLink, RedTest, comment, find_marker
+from bot.report import PullLink, RedTest, comment, find_marker, tables, words
 from bot.report.markdown import LIMIT
 from bot.verdict.answer import ArmPlan, OutlierPrompt, Plan, Rung, Runs, VerdictKind
 from bot.verdict.reading import Arm, Reading, Status
@@ -96,6 +96,39 @@ def test_noise_is_not_green_with_runs_missing_and_says_how_many():
     text = comment.result(CASE, replace(NOISE, numbers=numbers), (*readings(), lost()))
     assert "✅" not in text and "1 of 8 runs of head gave no value." in text
     assert "| head | `head-9` | timeout | `cpu-local-0` | `the server did not start` |" in text
+
+
+def test_noise_that_moves_no_bound_is_told_as_noise_and_is_not_green():
+    barred = replace(of(VerdictKind.REFUSED), reason="asked_again", trace=(Rung("noise", "alike"),))
+    text = comment.result(
+        replace(CASE, proposal_pull=None, open_bump=PullLink(9, "https://ghe.example/9")), barred
+    )
+    assert "### ⚠️ KL triage: NOISE, NO BUMP - " in text and words.conclusion(CASE, barred) == "neutral"
+    assert "**Next:** a person decides on the bound, which stays." in text
+    assert "A pull request that moves `kl_threshold` is open already: [#9](https://ghe.example/9)." in text
+
+
+def test_a_measurement_that_was_stopped_says_where_and_what_a_rerun_can_give():
+    stopped = replace(of(VerdictKind.REFUSED), reason="stopped", trace=())
+    text = comment.result(replace(CASE, stopped_in="https://ghe.example/7", earlier="NOISE"), stopped)
+    assert "### ⚠️ KL triage: STOPPED - " in text
+    assert "**Next:** comment `/rerun-kl` to measure again." in text
+    assert (
+        "It was stopped in [this comment](https://ghe.example/7). Runs were seen, so a rerun is judged but"
+        " moves no bound. Before that, this commit was judged NOISE."
+    ) in text
+
+
+@pytest.mark.parametrize("kind", [VerdictKind.INFRA, VerdictKind.INCONCLUSIVE, VerdictKind.NOT_REPRODUCED])
+def test_the_command_for_a_fork_names_its_commit(kind):
+    fork = replace(CASE, from_fork=True)
+    text = comment.result(fork, of(kind))
+    assert text.count(f"comment `/rerun-kl {CASE.head_sha}` to measure again") == 2
+    moved = comment.result(replace(fork, current_head="c" * 40), of(kind))
+    assert (
+        "`/rerun-kl` with the full SHA of the newest commit" in moved
+        and f"/rerun-kl {CASE.head_sha}" not in moved
+    )
 
 
 def test_a_verdict_that_still_wants_runs_is_no_verdict():
@@ -252,3 +285,17 @@ def test_a_bump_that_is_open_is_linked_by_its_number():
     assert "#77](https://github.com/acme/engine/pull/77)" in comment.result(
         replace(CASE, proposal_pull=PullLink(77, "https://github.com/acme/engine/pull/77")), NOISE
     )
+
+
+def test_the_tables_of_the_red_check_leave_out_the_others():
+    """Eight runs of head with one over, eight of base with one over; the second check lies at x 100."""
+    red = [replace(r, label="first") for r in readings()]
+    second = [
+        replace(r, label="second", value=r.value * 100, per_prompt=tuple(v * 100 for v in r.per_prompt))
+        for r in readings()
+        if r.arm is not Arm.TRIGGER
+    ]
+    alone, both = tables.prompt_values(red, LIMIT), tables.prompt_values([*red, *second], LIMIT)
+    assert alone == both
+    assert "| 0.003 | 2/16 |" in tables.candidates_table([*red, *second], NOISE.proposal)
+    assert comment.result(CASE, NOISE, [*red, *second]).count("second") == len(second), "in the table of runs"

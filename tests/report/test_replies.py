@@ -21,7 +21,7 @@ TEST = "TestKL.test_decode"
 
 # Every text that takes a stranger's words, with those words in each of its places.
 TOLD = {
-    "measuring": lambda text: replies.measuring_again([text, TEST]),
+    "measuring": lambda text: replies.measuring([text], again=True, asked={"base": text, "runner": text}),
     "already": lambda text: replies.measured_already([(text, text, URL)]),
     "already, no comment": lambda text: replies.measured_already([(text, text, None)]),
     "waiting": lambda text: replies.waiting([(text, PULL)]),
@@ -30,12 +30,14 @@ TOLD = {
     "base": lambda text: replies.no_such_base(text, text),
     "runner": lambda text: replies.no_such_runner(text, [text]),
     "cooling": replies.cooling,
+    "not the head": replies.not_the_head,
+    "unready": replies.unready,
     "stopped": lambda text: replies.stopped([text]),
     "status": lambda text: overview.status([Progress(text, text, "measuring", 1, 2, 1, URL)]),
     "explain": lambda text: overview.explained([judged(text, sentence=text, trace=[rung(text, text)])]),
 }
 FIXED = [
-    *(replies.NOT_OPEN, replies.OWN_BRANCH, replies.HEAD_MOVED, replies.FORK_NEEDS_SHA),
+    *(replies.NOT_OPEN, replies.OWN_BRANCH, replies.FORK_NEEDS_SHA),
     *(replies.ONLY_WRITERS_CHOOSE, replies.ONLY_WRITERS_BIND, replies.ONLY_WRITERS_STOP, replies.UNREADABLE),
     *(replies.STILL_STOPPING, replies.NOTHING_RED, replies.NOTHING_TO_STOP),
     *(overview.NOTHING_KNOWN, overview.NO_VERDICT, overview.help_text()),
@@ -51,19 +53,37 @@ def judged(test: str = TEST, **changed: object) -> Judged:
 
 
 def test_one_paragraph_a_command_in_order():
-    told = [("/rerun-kl stop", replies.stopped([TEST])), ("/rerun-kl n=20", replies.measuring_again([TEST]))]
+    again = replies.measuring([TEST], again=True, asked={"base": SHA})
+    told = [("/rerun-kl stop", replies.stopped([TEST])), ("/rerun-kl", again)]
     assert replies.reply(MARKER, told, 0) == (
         "<!-- kl-triage:reply comment=7 -->\n\n"
         "`/rerun-kl stop`: stopping `TestKL.test_decode`; what was measured so far goes into the comment,"
         " without a verdict.\n\n"
-        "`/rerun-kl n=20`: `TestKL.test_decode` is being measured again, head beside base; the result goes"
-        " into the comment of the test."
+        f"`/rerun-kl`: `TestKL.test_decode` is being measured again, head beside base, with `base={SHA}`;"
+        " the result goes into the comment of the test."
     )
 
 
 def test_commands_beyond_the_cap_are_said_not_to_be_run():
     text = replies.reply(MARKER, [("/rerun-kl help", "x")] * 5, 2)
     assert text.endswith("Only the first 5 commands of a comment are run; 2 more were not.")
+    assert replies.reply(MARKER, [("/rerun-kl help", "x")] * 5, 1).endswith("; 1 more was not.")
+
+
+def test_what_was_said_before_an_edit_is_kept_and_nothing_is_said_twice():
+    text = replies.reply(MARKER, [("/rerun-kl help", "one")], 0)
+    for edit, said in (
+        ("a1", "two"),
+        ("a1", "two and more"),
+        ("b2", "three"),
+        ("b2", "three"),
+        ("a1", "two"),
+    ):
+        text = replies.reply(MARKER, [("/rerun-kl help", said)], 0, edit=edit, known=text)
+    assert text == (
+        f"{MARKER}\n\n`/rerun-kl help`: three\n\n<!-- kl-triage:edit b2 -->\n\n"
+        "`/rerun-kl help`: two\n\n<!-- kl-triage:edit a1 -->\n\n`/rerun-kl help`: one"
+    )
 
 
 def test_a_test_that_is_not_red_is_answered_with_those_that_are():

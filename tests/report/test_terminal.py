@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bot.report import evidence, terminal
 from bot.report.console import ascii_text
 from bot.source.site import Override
-from bot.verdict.answer import Numbers, Refusal, Rung, Runs
+from bot.verdict.answer import Numbers, Refusal, Rung, Runs, VerdictKind
 from bot.verdict.reading import Arm, Reading
-from tests.report.builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, readings
+from tests.report.builders import ASKING, CASE, EVIDENCE, NOISE, REGRESSION, SITE, TEST, lost, of, readings
 from tests.report.hostile import hostile, is_inert, shape
 
 
@@ -35,6 +35,12 @@ def test_a_verdict_reads_top_to_bottom():
     assert "  CI jobs red at 0.003  27 %   71 %  99 %  100 %" in lines
     assert "  still red at 0.005    1.1 %  9 %   46 %  98 %" in lines
     assert all(len(line) <= 100 for line in lines) and "\x1b" not in text
+
+
+@pytest.mark.parametrize("kind", VerdictKind)
+def test_no_comment_is_asked_for_where_there_is_no_pull_request(kind):
+    text = terminal.verdict_text(of(kind), readings())
+    assert "rerun-kl" not in text and "{" not in text
 
 
 def test_the_plot_puts_every_run_on_its_side_of_the_bound():

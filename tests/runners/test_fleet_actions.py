@@ -204,7 +204,7 @@ def test_what_did_not_come_is_lost_and_said():
     assert [r.status for r in collected.readings] == ["lost", "lost"]
 
 
-def test_a_deleted_run_is_lost_and_only_a_live_one_is_cancelled():
+def test_a_deleted_run_is_lost_and_one_that_has_ended_is_not_cancelled():
     api = GitHubInMemory()
     one = fleet(api)
     ticket = one.dispatch(PLAN)
@@ -215,6 +215,8 @@ def test_a_deleted_run_is_lost_and_only_a_live_one_is_cancelled():
     assert api.cancelled == [100]
     api.runs.clear()
     assert one.progress(ticket).state is State.LOST
+    one.cancel(ticket)  # what GitHub does not show may run all the same
+    assert api.cancelled == [100, 100]
 
 
 LOG = """\ufeff2026-05-30T18:40:50.0000000Z ##[group]Run exec

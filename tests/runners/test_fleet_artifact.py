@@ -73,6 +73,12 @@ def test_the_readings_of_both_arms_and_nothing_else_is_read():
     ]
 
 
+def test_secrets_in_what_a_machine_tells_do_not_come_in():
+    told = record(status="error", value=None, error="pip: https://bot:hunter2@pypi.corp/simple", host="gpu-0")
+    (reading,) = read_folder({"head": lines(told)}, PLAN)  # type: ignore[misc]
+    assert (reading.error, reading.host) == ("pip: https://[redacted]@pypi.corp/simple", "gpu-0")
+
+
 def test_a_line_that_was_cut_off_is_not_a_reading():
     readings = read_folder({"head": lines(record()) + b'{"arm": "he'}, PLAN)
     assert not isinstance(readings, Refusal) and len(readings) == 1
@@ -101,6 +107,9 @@ def test_two_checks_of_one_repeat_are_two_readings():
         ({"sudo<b>": 1}, "field 'sudob' is not a field of a reading"),
         ({"error": "x" * 501}, "a text is longer than 500 characters"),
         ({"per_prompt": [0.1] * 4097}, "more than 4096 prompts"),
+        ({"duration_s": -1e5}, "field 'duration_s' must be 0 to 86400 seconds"),
+        ({"duration_s": 1e9}, "field 'duration_s' must be 0 to 86400 seconds"),
+        ({"duration_s": "inf"}, "field 'duration_s' must be a number"),
     ],
 )
 def test_a_reading_that_was_not_planned_refuses_the_whole(change, problem):

@@ -138,10 +138,34 @@ def test_the_environment_of_the_harness_itself_holds_no_secret(project, run, hel
     assert "PARENT False" in harness.log("launch-1-head.log")
 
 
+def test_a_secret_in_an_error_is_neither_recorded_nor_printed(project, run, helpers):
+    head = project.commit("""
+    def test_hit(self): raise OSError("x" * 280 + " https://bot:hunter2@pypi.corp/simple")
+    """)
+    harness = run(helpers.plan({"head": head}))
+    (reading,) = harness.readings()
+    assert reading["error"].endswith("x https://[r")  # cut after it was redacted
+    for text in (reading["error"], harness.stdout, str(harness.summary()), str(harness.launches())):
+        assert "hunter" not in text
+
+
 def test_what_is_kept_of_an_environment():
     kept = {"PATH": "/bin", "RUNNER_NAME": "r", "GITHUB_RUN_ID": "1", "MAX_TOKENS": "5", "CUDA_HOME": "/c"}
     held = {"GITHUB_ENV": "f", "HF_TOKEN": "h", "api_key": "k", "DB_PASSWORD": "p", "KL_TRIAGE_APP_ID": "1"}
     assert scrubbed({**kept, **held}) == kept
+
+
+def test_an_address_in_the_environment_loses_its_password_and_stays():
+    given = {
+        "PIP_EXTRA_INDEX_URL": "https://bot:hunter2@pypi.corp/simple https://t0ken@b.corp/s",
+        "https_proxy": "http://u:p@ss@proxy.corp:3128",
+        "GIT_URL": "git+https://host/repo@v1",
+    }
+    assert scrubbed(given) == {
+        "PIP_EXTRA_INDEX_URL": "https://pypi.corp/simple https://b.corp/s",
+        "https_proxy": "http://proxy.corp:3128",
+        "GIT_URL": "git+https://host/repo@v1",
+    }
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,61 @@ def test_what_is_known_of_a_site(store):
     assert store.ended_on(REPO, "another") == []
     assert store.judged_on(REPO, SITE, "1" * 40).id == "kl-1"
     assert store.judged_on(REPO, SITE, "3" * 40) is None
-    assert store.was_opened_by("kl-1", "https://example.invalid/job/7")
-    assert not store.was_opened_by("kl-1", "https://example.invalid/job/8")
-    assert not store.was_opened_by("kl-3", "https://example.invalid/job/7")
+    assert store.opened_by("kl-1") == "https://example.invalid/job/7"
+    assert store.opened_by("kl-3") is None
+
+
+def shown(job: int, *values: float | str, **changed: object) -> dict[str, object]:
+    """Facts of one red job."""
+    facts = {
+        "test": "t.py::T.test_a",
+        "label": None,
+        "job_url": f"https://example.invalid/job/{job}",
+        "trigger": [{"source": f"job {job}", "value": value} for value in values],
+        "values": list(values),
+        "labels": ["kl-cpu", "self-hosted"],
+        "bound": 0.003,
+        "also_red": [],
+        "unfit": False,
+        "commanded": False,
+        "suffix": "",
+    }
+    return facts | changed
+
+
+def waiting_facts(store, *jobs: dict[str, object]) -> dict[str, object]:
+    """Of the pull request that waits after these jobs."""
+    store.open_investigation(investigation("kl-1"), [])
+    for number, facts in enumerate(jobs):
+        assert store.wait_for(hit(7, event={"job_id": number}, facts=facts), "kl-1")
+    found = store.hit(REPO, SITE, 7)
+    return found.facts | {"event": found.event["job_id"]}
+
+
+@pytest.mark.parametrize("jobs", [[(1, 0.9), (2, 0.0031)], [(1, 0.9), (2, 0.0031), (2, 0.0031), (1, 0.9)]])
+def test_a_milder_job_of_the_commit_does_not_hide_a_worse_one(store, jobs):
+    facts = waiting_facts(store, *(shown(*job) for job in jobs))
+    assert sorted(facts["values"]) == [0.0031, 0.9]
+    assert sorted(record["source"] for record in facts["trigger"]) == ["job 1", "job 2"]
+
+
+def test_a_job_that_nobody_asked_for_does_not_replace_a_command(store):
+    asked = shown(1, 0.0031, commanded=True, suffix="c7-0")
+    facts = waiting_facts(store, shown(1, 0.0031), asked, shown(2, "nan"))
+    assert (facts["commanded"], facts["suffix"], facts["event"]) == (True, "c7-0", 1)
+    assert facts["values"] == [0.0031, "nan"]
+
+
+def test_what_does_not_go_together_bars_an_answer(store):
+    other = shown(2, 0.9, test="t.py::T.test_b", labels=["mi300", "self-hosted"], bound=0.004, unfit=True)
+    facts = waiting_facts(store, shown(1, 0.0031), other)
+    assert facts["also_red"] == ["t.py::T.test_a"]
+    assert (facts["labels"], facts["bound"], facts["unfit"]) == (["self-hosted"], None, True)
+    assert facts["values"] == [0.9]
+
+
+def test_another_commit_waits_with_what_it_shows_itself(store):
+    store.open_investigation(investigation("kl-1"), [])
+    store.wait_for(hit(7, facts=shown(1, 0.9)), "kl-1")
+    store.wait_for(hit(7, facts=shown(2, 0.0031), head_sha="8" * 40), "kl-1")
+    assert store.hit(REPO, SITE, 7).facts["values"] == [0.0031]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -52,6 +52,16 @@ def test_a_site_has_one_open_investigation_at_a_time(store):
     assert store.open_investigation(investigation("kl-2", head_sha="c" * 40), [])
 
 
+def test_each_site_of_a_commit_has_a_check_of_its_own_name(store):
+    keys = ["a.py::A.kl", "a.py::B.kl", "b.py::B.kl", "a.py::A.kl"]
+    for number, key in enumerate(keys):
+        assert store.open_investigation(investigation(f"kl-{number}", site_key=key), [])
+        store.finish(f"kl-{number}", None)
+    store.open_investigation(investigation("kl-9", site_key="a.py::B.kl", head_sha="c" * 40), [])
+    names = [store.investigation(f"kl-{number}").facts["check_name"] for number in (0, 1, 2, 3, 9)]
+    assert names == ["kl-triage", "kl-triage: B.kl", "kl-triage: b.py::B.kl", "kl-triage", "kl-triage"]
+
+
 def test_of_many_jobs_at_once_one_opens_the_site(store):
     opened: list[bool] = []
     threads = [
@@ -88,6 +98,21 @@ def test_facts_are_added_not_replaced(store):
     }
 
 
+def test_a_list_among_the_facts_grows_by_what_is_not_in_it(store):
+    store.open_investigation(investigation(), [])
+    for sha in ("a", "b", "a"):
+        store.remember_more("kl-1", bump_commits=sha)
+    assert store.investigation("kl-1").facts["bump_commits"] == ["a", "b"]
+
+
+def test_only_what_began_before_is_earlier(store):
+    for day in (1, 2, 3):
+        at = datetime(2026, 1, day, tzinfo=UTC)
+        store.open_investigation(investigation(f"kl-{day}", created_at=at), [])
+        store.finish(f"kl-{day}", {"kind": "noise"})
+    assert [found.id for found in store.earlier("kl-2")] == ["kl-1"]
+
+
 def test_a_rerun_is_planned_once(store):
     store.open_investigation(investigation(), [])
     store.plan_rerun("kl-1-r0", "kl-1", {"json": "{}", "runner": "kl-cpu"})
@@ -100,6 +125,14 @@ def test_a_decision_is_written_once(store):
     for _ in range(2):
         store.note("acme/tinyserve", "job 7", "no_kl_failure", "Nothing over a bound.")
     assert [decision.code for decision in store.decisions()] == ["no_kl_failure"]
+
+
+def test_old_decisions_are_forgotten(store):
+    store.note("acme/tinyserve", "job 1", "log_gone", "Gone.")
+    store.forget_decisions(utcnow() - timedelta(days=1))
+    assert len(store.decisions()) == 1
+    store.forget_decisions(utcnow() + timedelta(days=1))
+    assert store.decisions() == []
 
 
 def test_the_ledger_knows_what_was_bumped_within_the_cooling_time(store):

@@ -102,7 +102,8 @@ def test_a_spent_rate_limit_is_waited_for(svc, event, configured, permission_ans
 def test_who_is_listed_is_obeyed_once_a_cooldown(svc, event, configured):
     configured(CONFIG.format(mode="comment"))
     mine = {"author": "stranger-c"}
-    assert admitting.admit(svc, event(**mine)) == {"role": "listed", "commands": ["rerun"], "free_at": ""}
+    admitted = {"role": "listed", "commands": ["rerun"], "free_at": "", "why": ""}
+    assert admitting.admit(svc, event(**mine)) == admitted
     later = mine | {"comment_id": 8, "updated_at": "2026-05-04T10:10:00+00:00"}
     assert admitting.admit(svc, event(**later))["free_at"] == "2026-05-04 10:30 UTC"
     questions = later | {"body": "/rerun-kl status\n/rerun-kl help"}
@@ -111,12 +112,33 @@ def test_who_is_listed_is_obeyed_once_a_cooldown(svc, event, configured):
     assert admitting.admit(svc, event(**after))["free_at"] == ""
 
 
+def test_what_started_nothing_uses_no_cooldown_up(svc, event, configured):
+    configured(CONFIG.format(mode="comment"))
+    first = event(author="stranger-c")
+    admitting.admit(svc, first)
+    admitting.release(svc, first)
+    later = first | {"comment_id": 8, "updated_at": "2026-05-04T10:10:00+00:00"}
+    assert admitting.admit(svc, later)["free_at"] == ""
+
+
 def test_where_the_bot_may_not_write_it_is_silent(svc, event, configured):
-    for config in (None, CONFIG.format(mode="off"), CONFIG.format(mode="observe"), "nonsense: 1\n"):
+    for config in (None, CONFIG.format(mode="off")):
         if config is not None:
             configured(config)
         assert admitting.admit(svc, event())["role"] == "silent", config
         assert not admitting.admit_click(svc, event(check_id=5)), config
+
+
+def test_where_nothing_can_be_measured_a_writer_who_asks_is_told_why(svc, event, configured, installations):
+    stopped = Services(SimpleNamespace(stop=True), svc.store, installations)
+    for config, told in ((CONFIG.format(mode="observe"), "'observe'"), ("nonsense: 1\n", "has errors")):
+        configured(config)
+        admitted = admitting.admit(svc, event())
+        assert admitted["role"] == "unready" and told in admitted["why"]
+        assert admitting.admit(svc, event(author="stranger-c"))["role"] == "silent"
+        assert admitting.admit(svc, event(body="thanks"))["role"] == "silent"
+        assert admitting.admit(stopped, event())["role"] == "silent"
+        assert not admitting.admit_click(svc, event(check_id=5))
 
 
 def test_the_operators_stop_silences_commands(stage, installations, svc, event, configured):

@@ -11,7 +11,7 @@ from flask import jsonify, request
 from bot.report import replies
 from bot.store import Hit, Store, open_database
 from bot.store.base import utcnow
-from bot.triage import answering, remeasuring
+from bot.triage import answering, relaying, remeasuring
 from bot.triage.services import Services
 from tests.store.test_store import investigation
 from tests.triage.test_admitting import event  # noqa: F401
@@ -58,7 +58,7 @@ def opened(svc: Services, key: str = "kl-1", **changes: object) -> None:
     )
 
 
-def waits(svc: Services, on: str, pull: int = 4) -> None:
+def waits(svc: Services, on: str, pull: int = 4, state: str = "waiting") -> None:
     facts = {"test": "t.py::T.test_a", "comment_url": None}
     head = "d" * 40
     same = {
@@ -69,7 +69,7 @@ def waits(svc: Services, on: str, pull: int = 4) -> None:
         "event": {},
         "facts": facts,
     }
-    svc.store.record_hit(Hit(**same, investigation=on, state="waiting"))
+    svc.store.record_hit(Hit(**same, investigation=on, state=state))
 
 
 def answer(svc: Services, verb: str) -> str:
@@ -106,6 +106,17 @@ def test_a_pull_request_that_waits_is_told_for_whom(svc):
     assert outcome(svc, "/rerun-kl U.test_b") == replies.NOTHING_RED
 
 
+def test_what_was_answered_with_another_pull_requests_verdict_is_told(svc):
+    opened(svc, "kl-1", pull=5)
+    svc.store.finish("kl-1", VERDICT)
+    waits(svc, "kl-1", state="answered")
+    told = "| `T.test_a` | `ddddddd` | NOISE, measured for [#5](https://github.example/c/1) |"
+    assert told in answer(svc, "status")
+    assert answer(svc, "explain").startswith(
+        "`T.test_a` at `aaaaaaa`: [NOISE](https://github.example/c/1), measured for #5. It is noise."
+    )
+
+
 def test_what_runs_for_this_pull_request_is_linked(svc):
     opened(svc, "kl-1")
     assert outcome(svc).startswith(
@@ -129,12 +140,50 @@ def test_stop_ends_what_is_open_here_and_names_it_again_when_it_runs_again(svc):
     said = answering.stop(svc, ASKED, "writer")
     assert (said["keys"], said["text"]) == (["kl-1"], replies.stopped(["T.test_a"]))
     halt = svc.store.investigation("kl-1").facts["halt"]
-    assert halt == {"code": "stopped", "sentence": "dev-a stopped it in comment 7."}
+    assert halt == {"code": "stopped", "sentence": "dev-a stopped it."}
+    stopped_in = svc.store.investigation("kl-1").facts["stopped_in"]
+    assert stopped_in == "https://github.example/acme/tinyserve/pull/4#issuecomment-7"
     assert "halt" not in svc.store.investigation("kl-2").facts
     assert "| stopping |" in answer(svc, "status")
     assert not answering.ended(svc, ["kl-1"])
     svc.store.finish("kl-1", VERDICT)
     assert answering.ended(svc, ["kl-1"])
+    assert answering.stop(svc, ASKED, "writer") == said
+    assert answering.stop(svc, ASKED | {"comment_id": 8}, "writer")["text"] == replies.NOTHING_TO_STOP
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [("test_a", "T.test_a"), ("T", "T.test_a"), ("test_c", None), ("--n 12", "n=12")]
+)
+def test_a_part_of_a_tests_name_is_answered_with_the_whole(svc, words, meant):
+    opened(svc)
+    said = answer(svc, words)
+    assert said.endswith(f"did you mean `{meant}`?") if meant else "is not understood" in said
+
+
+@pytest.mark.parametrize(("before", "again"), [(None, ""), ("a" * 40, " again"), ("b" * 40, "")])
+def test_a_rerun_is_told_as_it_was_asked_for(svc, before, again):
+    if before:
+        opened(svc, "kl-1", head_sha=before)
+        svc.store.finish("kl-1", VERDICT)
+    opened(svc, "kl-2")
+    line = "/rerun-kl n=40 launches=8 gpu=kl-cpu"
+    assert remeasuring.outcome(svc, ASKED | {"body": line}, 0, [], ["kl-2"]) == (
+        f"`T.test_a` is being measured{again}, head beside base, with `n=40` `launches=8` `gpu=kl-cpu`,"
+        " as far as the budget allows; the result goes into the comment of the test."
+    )
+
+
+def test_stop_ends_a_wait_and_names_it_again_when_it_runs_again(svc, monkeypatch):
+    told = []
+    monkeypatch.setattr(relaying, "tell_no_answer", lambda _svc, hit, why: told.append((hit.pull, why)))
+    opened(svc, "kl-1", pull=5)
+    waits(svc, "kl-1")
+    waits(svc, "kl-1", pull=6)
+    said = {"text": replies.waits_no_more(["T.test_a"]), "keys": []}
+    assert answering.stop(svc, ASKED, "writer") == said
+    assert [hit.pull for hit in svc.store.waiting_for("kl-1")] == [6]
+    assert told == [(4, "dev-a stopped it.")]
     assert answering.stop(svc, ASKED, "writer") == said
     assert answering.stop(svc, ASKED | {"comment_id": 8}, "writer")["text"] == replies.NOTHING_TO_STOP
 

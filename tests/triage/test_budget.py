@@ -55,14 +55,27 @@ def test_a_plan_over_a_whole_day_says_what_to_set():
     assert refused(wanted=500.0).endswith("raise budget_minutes_per_day to at least 500.")
 
 
-def reading(seconds: float | None, status: Status = Status.OK) -> Reading:
-    return Reading(arm=Arm.HEAD, test=PLAN.test, status=status, value=0.002, duration_s=seconds)
+def measured(*seconds: float | None, label: str | None = None) -> list[Reading]:
+    """One reading a repeat."""
+    return [
+        Reading(Arm.HEAD, PLAN.test, Status.OK, 0.002, label=label, repeat=number, duration_s=each)
+        for number, each in enumerate(seconds)
+    ]
 
 
-def test_what_a_rerun_took_replaces_what_was_planned_only_when_each_repeat_says_so():
-    assert budget.taken(PLAN, [reading(30.0)] * 8, PACK) == 2 * 5 + 4
-    assert budget.taken(PLAN, [reading(30.0)] * 4 + [reading(None, Status.LOST)] * 4, PACK) == 18
-    assert budget.taken(PLAN, [reading(600.0)] * 7 + [reading(None)], PACK) == 70
+@pytest.mark.parametrize(
+    ("readings", "minutes"),
+    [
+        (measured(*[120.0] * 8), 2 * 5 + 16),
+        (measured(*[120.0] * 8, label="a") + measured(*[120.0] * 8, label="b"), 2 * 5 + 16),
+        (measured(*[120.0] * 7, None), 2 * 5 + 14),
+        (measured(*[30.0] * 8), 2 * 5 + 8),  # the code that was measured says so: not under the plan
+        (measured(*[-1e5] * 8), 2 * 5 + 8),
+        (measured(*[86_400.0] * 8), 2 * 30),  # two launches that may run 1,800 s
+    ],
+)
+def test_a_rerun_counts_for_no_less_than_its_plan_and_no_more_than_its_limits(readings, minutes):
+    assert budget.taken(PLAN, readings, PACK) == minutes
 
 
 WANTED = {"head": ArmPlan(2, 6), "base": ArmPlan(2, 6)}

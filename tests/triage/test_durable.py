@@ -11,7 +11,7 @@ from dbos import DBOS, PortableWorkflowError
 from github import GithubException
 
 from bot.github import AppCredentials
-from bot.github.patience import RateLimited
+from bot.github.patience import NotYet, RateLimited
 from bot.triage import durable
 from bot.triage.engine import Engine
 from bot.triage.health import Health
@@ -56,6 +56,7 @@ def in_an_hour() -> str:
         ("secondary", limited(message="You have exceeded a secondary rate limit."), 55, 60),
         ("retry-after", limited(**{"Retry-After": "300", "x-ratelimit-remaining": "9"}), 295, 300),
         ("bare 429", limited(429), 55, 60),
+        ("not yet", NotYet(datetime.now(UTC) + timedelta(minutes=20), "not there"), 1000, 1201),
     ],
 )
 def test_a_spent_rate_limit_is_slept_through_and_burns_no_retry(engine, name, refusal, low, high):

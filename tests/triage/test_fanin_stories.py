@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import timedelta
 
+from dbos import DBOS, SetWorkflowID
 from flask import request
 
-from bot.triage import settling
+from bot.triage import settling, story
 from bot.verdict import Refusal
 from tests.lab.asserts import assert_ended, assert_once
 from tests.lab.conftest import lab, lab_database, lab_repository, pem, soon  # noqa: F401
+from tests.lab.project import RED_LOG
 
 STOPPED = Refusal("stopped", "Somebody stopped it.")
 
@@ -113,12 +115,13 @@ def test_a_known_verdict_answers_at_once_a_fork_too_and_a_command_measures_all_t
     assert "**Older commit:**" in comment and "✅" not in comment.splitlines()[2]
     assert len(bench.requests()) == dispatched
 
-    # Somebody who was left waiting by a crash is found when the next job goes red.
+    # Somebody who was left waiting by a crash is found by who sweeps.
     monkeypatch.setattr(settling, "SETTLED_WITHIN", timedelta(0))
     hit = bench.store.hit("acme/tinyserve", bench.investigations()[0].site_key, fork)
     hit.state = "waiting"
     bench.store.record_hit(hit)
-    bench.red(None, log="no KL value in it\n")
+    with SetWorkflowID("settled-again"):
+        DBOS.start_workflow(story.settle, hit.investigation)
     bench.wait()
     assert bench.store.hit(hit.repo, hit.site_key, fork).state == "answered"
     assert bench.sticky(fork) == [line]
@@ -128,6 +131,15 @@ def test_a_known_verdict_answers_at_once_a_fork_too_and_a_command_measures_all_t
     assert len(bench.requests()) > dispatched
     (comment,) = bench.sticky(fork)
     assert "measured for another" not in comment
+
+    # A later job of its commit shows far more: the code of a fork is not run for that, but it is not green.
+    dispatched = len(bench.requests())
+    bench.red(fork, log=RED_LOG.replace("avg_kl_div=0.003", "avg_kl_div=0.903"))
+    bench.wait()
+    (comment,) = bench.sticky(fork)
+    assert "REFUSED" in comment and "showed what these runs do not cover" in comment
+    assert [check.conclusion for check in bench.checks(bench.sha("other"))] == ["neutral"]
+    assert len(bench.requests()) == dispatched
     assert_once(bench)
     assert_ended(bench)
 

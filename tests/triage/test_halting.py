@@ -83,12 +83,21 @@ def test_a_halt_is_not_lost_among_facts_that_are_written_at_the_same_time(svc: S
 
 def test_the_kill_switch_ends_a_rerun_and_nothing_is_said(lab):  # noqa: F811
     bench = lab(NEVER_TAKEN)
-    number = waiting(bench)
+    bench.push("third", {"tinyserve/third.py": "third = 3\n"})
+    number, second = waiting(bench), bench.open_pull("third")
+    bench.red(second)
+    bench.until(lambda: bench.sticky(second))
     said = bench.comments(number)
     issue = bench.people.ask("POST", "issues", "maintainer-b", title="Stop", labels=[STOP])
     assert_stopped(bench, "kill_switch")
     assert f"issue #{issue['number']} ({issue['html_url']})" in verdict(bench)["sentence"]
     assert bench.comments(number) == said
+
+    # Who waits is told nothing and waits on: the sweep measures it once the switch is lifted.
+    (found,) = bench.investigations()
+    assert [hit.pull for hit in bench.store.waiting_for(found.id)] == [second]
+    (told,) = bench.sticky(second)
+    assert "for another pull request" in told
 
     other = bench.open_pull("other")
     bench.red(other)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask import jsonify, request
+from github import GithubException
 
 from bot.report import pull_request
 from bot.source import locate
@@ -240,7 +242,6 @@ def test_a_declined_bump_of_another_site_does_not_bar(svc, stage, read, grow):
 @pytest.mark.parametrize(
     ("path", "status", "why"),
     [
-        ("/commits", 403, "HTTP 403, the rate limit is spent"),
         ("/commits", 404, "HTTP 404"),
         ("/contents/", 403, "HTTP 403"),
         ("/issues", 404, "HTTP 404"),
@@ -251,11 +252,7 @@ def test_what_github_refuses_bars_the_bump(svc, stage, read, grow, path, status,
 
     def refuse():
         asked = request.path.endswith(path) or (path.endswith("/") and path in request.path)
-        return (
-            (jsonify(RATE_LIMIT if "rate" in why else {**RATE_LIMIT, "message": "No"}), status)
-            if asked
-            else None
-        )
+        return (jsonify({**RATE_LIMIT, "message": "No"}), status) if asked else None
 
     stage.server.world.before.append(refuse)
     refusal = bump_refusal(svc, read())
@@ -265,13 +262,41 @@ def test_what_github_refuses_bars_the_bump(svc, stage, read, grow, path, status,
     assert refusal.sentence == f"{told}, so it is not moved; /rerun-kl asks again."
 
 
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_a_spent_rate_limit_or_an_outage_decides_nothing(svc, stage, read, grow, monkeypatch, status):
+    """The step waits, or is tried again."""
+    grow("0.003", 200)
+    monkeypatch.setattr(time, "sleep", lambda _s: None)
+    refuse = lambda: (jsonify(RATE_LIMIT), status) if request.path.endswith("/commits") else None  # noqa: E731
+    stage.server.world.before.append(refuse)
+    with pytest.raises(GithubException):
+        read()
+    stage.server.world.before.clear()
+    assert "ledger" not in svc.store.investigation("kl-1").facts
+
+
+def test_after_an_hour_of_outage_the_bound_is_not_moved(svc, read, grow):
+    grow("0.003", 200)
+    found = read()
+    ledger.bar(svc, "kl-1")
+    assert svc.store.investigation("kl-1").facts["ledger"] == found.facts["ledger"]  # it was read before
+    facts = {name: fact for name, fact in found.facts.items() if name != "ledger"}
+    svc.store.finish("kl-1", None)
+    svc.store.open_investigation(investigation("kl-2", site_key=KEY, head_sha="c" * 40, facts=facts), [])
+    ledger.bar(svc, "kl-2")
+    assert bump_refusal(svc, svc.store.investigation("kl-2")).code == ledger.UNREADABLE
+
+
 def test_a_verdict_without_history_may_be_asked_for_again(svc, read, grow):
     grow("0.003", 200)
     read()
     svc.store.finish("kl-1", {"kind": "refused", "reason": ledger.UNREADABLE})
     found = svc.store.investigation("kl-1")
     svc.store.open_investigation(
-        investigation("kl-2", site_key=KEY, job_url="https://example.invalid/8", facts=found.facts), []
+        investigation(
+            "kl-2", test=TEST, site_key=KEY, job_url="https://example.invalid/8", facts=found.facts
+        ),
+        [],
     )
     assert bump_refusal(svc, svc.store.investigation("kl-2")) is None
 

@@ -76,6 +76,8 @@ def test_each_command_is_answered_in_order_and_once_whatever_runs_twice(lab):  #
     explained, ladder, *_ = paragraphs(bench, number, comment)
     assert explained.startswith(f"`/rerun-kl explain`: `{NAME}` at `{bench.sha('feature')[:7]}`: [")
     assert ladder.startswith("<details><summary>How it was decided (")
+    (reply,) = [text for text in bench.comments(number) if f"comment={comment} -->" in text]
+    assert first in reply and fourth in reply, "what was said before the edit stays"
     assert len(bench.investigations()) == 2, "nothing of an edited comment runs again"
     assert_once(bench)
     assert_ended(bench)
@@ -111,8 +113,10 @@ def test_a_forks_code_runs_only_as_the_commit_a_writer_named(lab):  # noqa: F811
     number = bench.people.control("fork-pull", user="stranger-c", branch="patch", sha=head)["number"]
     bench.red(number)
     strangers = [bench.say(number, body, "stranger-c") for body in (f"/rerun-kl {head}", "/rerun-kl stop")]
+    curious = bench.say(number, "/rerun-kl help", "stranger-c")
     bench.wait()
     assert [reactions(bench, comment) for comment in strangers] == [["-1"], ["-1"]]
+    assert reactions(bench, curious) == [], "a question is no offence"
     assert [text.partition("\n")[0] for text in bench.comments(number)] == [
         "<!-- kl-triage:reply refused -->"
     ]
@@ -122,8 +126,8 @@ def test_a_forks_code_runs_only_as_the_commit_a_writer_named(lab):  # noqa: F811
     bench.people.control("fork-push", number=number, sha=other)
     bench.red(number)
     late, bound = told(bench, number, f"/rerun-kl {head}\n/rerun-kl {other}")
-    assert late.endswith("the SHA is not the head commit of this pull request any more.")
-    assert "is being measured again" in bound
+    assert late.endswith(f"that SHA is not the head commit of this pull request, which is `{other[:7]}`.")
+    assert "is being measured, head beside base" in bound
     assert {plan.commits["head"] for plan in bench.runner.plans()} == {other}
     assert_once(bench)
 

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import urllib3.util.retry
+from github import UnknownObjectException
 
 from bot.demo.github import DemoRunner
 from bot.github.app import EVENTS, PERMISSIONS
@@ -15,7 +16,7 @@ from bot.github.connect import AppCredentials, TokenCredentials, connect
 from bot.github.inspection import AppSeen, DeliverySeen, HookSeen, InstallationSeen, RunnerSeen
 from bot.report.findings import Finding, Level, findings_document, is_fine
 from bot.triage import app_findings, repository_findings
-from bot.triage.preflight import in_background, preflight
+from bot.triage.preflight import Look, in_background, preflight
 from bot.triage.settings import Settings
 from bot.verdict import Refusal
 from rules import PackErrors, repository_pack
@@ -203,6 +204,16 @@ def test_a_github_that_is_not_there_is_one_sentence(stage, monkeypatch):
     monkeypatch.setattr(urllib3.util.retry.time, "sleep", lambda _s: None)
     found = [f for f in findings(stage, NAME, api="http://127.0.0.1:9") if f.level == "wrong"]
     assert len(found) == 1 and "KL_TRIAGE_GITHUB_API" in (found[0].fix or "")
+
+
+def test_what_is_not_found_may_be_a_wrong_path_of_the_address():
+    look = Look()
+
+    def absent() -> None:
+        raise UnknownObjectException(404)
+
+    assert look.at("App", "The App", absent) is None
+    assert "https://HOST/api/v3" in (look.found[0].fix or "")
 
 
 def test_no_secret_is_told(stage, files):

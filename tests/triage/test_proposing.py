@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from bot.github import pulls
 from bot.report import BUMP, find_marker
 from bot.report.bump_notes import NO_CHECKS, with_note
 from bot.triage import own_bumps
+from bot.triage.services import services
 from tests.demo_github.github_stage import git
 from tests.lab.asserts import assert_ended, assert_once
 from tests.lab.conftest import lab, lab_database, lab_repository, pem, soon  # noqa: F401
@@ -48,7 +52,7 @@ def test_a_bump_is_a_labelled_draft_of_one_number_that_asks_the_code_owners(lab,
     assert changed[0] == "-    kl_threshold = 0.003" and len(changed) == 3
     assert bench.sha(f"{bump.head_sha}^") == bench.sha("main")
     row = bench.store.bump_of_pull(REPO, bump.number)
-    assert (row.commit, row.body_digest) == (bump.head_sha, own_bumps.digest(bump.body))
+    assert (row.commit, row.body_digest) == (bump.head_sha, own_bumps.digest(bump.title, bump.body))
     assert "**Note:**" not in bump.body  # its checks have started
 
     plans = len(bench.runner.plans())
@@ -75,12 +79,26 @@ def test_another_value_goes_to_the_open_bump_until_people_work_on_it(lab, world)
     assert [row.pull for row in rows] == [bump.number] * 2 and rows[1].new > rows[0].new
     assert f"{rows[1].new:g}" in bump.title and rows[1].commit == bump.head_sha
 
-    theirs = bench.push(bump.head_ref, {"notes.md": "Mine.\n"}, "A person's commit")
+    theirs = bump.head_sha
+    review = bench.people.ask("POST", f"pulls/{bump.number}/reviews", "maintainer-b", event="APPROVE")
     bench.runner.answers = [Answer()]
     bench.push("third", {"tinyserve/third.py": "x = 1\n"})
     bench.red_pull("third")
     assert bump.head_sha == theirs and len(bench.bumps()) == 1
     assert bench.kinds()[2] == "refused" and bench.investigations()[2].verdict["reason"] == "bump_is_open"
+
+    svc, row = services(), bench.store.bump_of_pull(REPO, bump.number)
+    repo = svc.repository(bench.investigations()[0])
+    pull = pulls.state_of(repo, bump.number)
+    for changed, why in (
+        ({}, f"somebody has said something about it ({review['html_url']})"),
+        ({"auto_merge": True}, "it is set to merge by itself"),
+        ({"draft": False}, "it is a draft no longer"),
+        ({"title": "ci: mine"}, "its title or its text was rewritten"),
+        ({"body": "Mine."}, "its title or its text was rewritten"),
+        ({"head_sha": "a" * 40}, "its branch holds commits that are not the bot's"),
+    ):
+        assert own_bumps.touched(svc, repo, row, replace(pull, **changed)) == why
 
 
 def test_no_more_bumps_are_open_than_a_repository_allows(lab, world):  # noqa: F811
@@ -110,7 +128,7 @@ def test_a_bump_that_nothing_tests_says_so(lab, world):  # noqa: F811
     assert bump.body.count("**Note:** No check run has appeared on this branch") == 1
     assert find_marker(bump.body, BUMP) == KEY
     assert "no_checks" in bench.codes()
-    assert bench.store.bump_of_pull(REPO, bump.number).body_digest == own_bumps.digest(bump.body)
+    assert bench.store.bump_of_pull(REPO, bump.number).body_digest == own_bumps.digest(bump.title, bump.body)
 
 
 def test_the_same_note_twice_is_one():

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.github import AppCredentials, TokenCredentials
-from bot.triage.env_file import env_text, read_env_file
+from bot.triage.env_file import SERVER, env_text, read_env_file, unknown_settings
 from bot.triage.settings import Settings, from_environment
 from bot.verdict import Refusal
 from tests.demo_github.github_stage import keys
@@ -59,6 +59,7 @@ def test_the_key_may_be_a_file(tmp_path):
         ({"KL_TRIAGE_POLL_SECONDS": "often"}, "bad_number", "KL_TRIAGE_POLL_SECONDS"),
         ({"KL_TRIAGE_GITHUB_API": "https://a@b"}, "bad_api", "https://api.github.com"),
         ({"KL_TRIAGE_SWEEP_SECONDS": "-1"}, "bad_number", "KL_TRIAGE_SWEEP_SECONDS"),
+        ({"KL_TRIAGE_STOP": "maybe"}, "bad_switch", "KL_TRIAGE_STOP must be 1 or 0"),
         ({"KL_TRIAGE_POLL_SECONDS": "nan"}, "bad_number", "KL_TRIAGE_POLL_SECONDS"),
     ],
 )
@@ -66,6 +67,16 @@ def test_a_wrong_one_is_named(changed, code, named):
     refusal = from_environment(environment(**changed))
     assert isinstance(refusal, Refusal)
     assert refusal.code == code and named in refusal.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "stop"),
+    [("1", True), ("true", True), ("Yes", True), ("on", True)]
+    + [(text, False) for text in ("", " ", "0", "off", "False", "no")],
+)
+def test_the_operators_stop_is_on_or_off(text, stop):
+    settings = from_environment(environment(KL_TRIAGE_STOP=text))
+    assert isinstance(settings, Settings) and settings.stop is stop
 
 
 def token_environment(**changed: str | None) -> dict[str, str]:
@@ -117,6 +128,17 @@ def test_a_line_that_is_no_setting_is_named_by_its_number_alone(tmp_path, line):
     refusal = read_env_file(path)
     assert isinstance(refusal, Refusal)
     assert f"{path}:2:" in refusal.sentence and "hunter2" not in refusal.sentence
+
+
+def test_a_misspelt_setting_is_named_with_the_nearest_one(tmp_path):
+    path = tmp_path / "kl.env"
+    path.write_text("KL_TRIAGE_WEBHOOK_SECRETT=hush\n")
+    refusal = read_env_file(path)
+    assert isinstance(refusal, Refusal) and "hush" not in refusal.sentence
+    assert refusal.sentence.endswith(
+        ":1: KL_TRIAGE_WEBHOOK_SECRETT is no setting; did you mean KL_TRIAGE_WEBHOOK_SECRET?"
+    )
+    assert unknown_settings([*SERVER, "KL_TRIAGE_STOPP", "PATH"]) == ["KL_TRIAGE_STOPP"]
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path):

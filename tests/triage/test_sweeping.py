@@ -17,10 +17,11 @@ from sqlalchemy.orm import Session
 from bot.github import lost
 from bot.github.lost import Sent, to_ask_for
 from bot.store import Delivery, Investigation, Store, open_database
-from bot.triage import sweeping
+from bot.triage import story, sweeping
 from bot.triage.services import services
 from tests.demo_github.github_stage import commit
-from tests.triage.engines import QUICK_S, queue, running, status
+from tests.store.test_store import investigation
+from tests.triage.engines import CALLED, QUICK_S, queue, running, status
 
 NAME = "acme/tinyserve"
 AT = datetime(2026, 1, 2, 3, tzinfo=UTC)
@@ -103,6 +104,21 @@ def test_of_runs_seen_before_only_those_that_changed_since_are_read(engine, stag
     assert [path for path in asked if "/attempts/" in path] == []
 
 
+def test_of_too_many_red_runs_the_next_sweep_reads_on(engine, stage, installed, monkeypatch):
+    monkeypatch.setattr(lost, "MAX_READ", 2)
+    monkeypatch.setattr(sweeping, "OVERLAP", timedelta(0))
+    jobs = []
+    for second in range(5):
+        jobs.append(ended_job(stage)["job_id"])
+        run = max(stage.server.world.state.runs.values(), key=lambda run: run.id)
+        run.updated_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5 - second)
+    found = []
+    for _ in range(3):
+        sweep()
+        found.append([job for job in jobs if status(f"red-job:{NAME}:{job}")])
+    assert found == [jobs[:2], jobs[:4], jobs]
+
+
 @pytest.mark.parametrize("config", ["extends: reference\nmode: off\n", "extends: [\n"])
 def test_a_repository_that_is_off_is_left_alone(engine, stage, installed, config):
     ended_job(stage)
@@ -127,6 +143,25 @@ def test_a_spent_rate_limit_leaves_a_repository_to_the_next_sweep(engine, stage,
     stage.server.world.before.remove(refusal)
     sweep()
     assert status(f"red-job:{NAME}:{job}") is not None
+
+
+# Investigations that nobody works on
+
+
+def test_a_site_whose_workflow_broke_is_free_and_a_forgotten_investigation_begins(engine, stage, monkeypatch):
+    done = []
+    monkeypatch.setattr(story, "_give_up", lambda key: done.append(key))
+    monkeypatch.setattr(story, "_measure", lambda key: done.append(key) or "noise")
+    monkeypatch.setattr(story, "_see_checks_start", lambda _key: None)
+    for key in ("kl-1", "kl-2"):
+        engine.store.open_investigation(investigation(key, site_key=key), [])
+    with pytest.raises(PortableWorkflowError):
+        queue("test_breaks", "kl-1", {"repo": NAME}).get_result()
+    sweep()
+    DBOS.retrieve_workflow("kl-2").get_result()
+    DBOS.retrieve_workflow(story.end_of("kl-1")).get_result()
+    sweep()
+    assert sorted(done) == ["kl-1", "kl-2"]
 
 
 # Lost deliveries
@@ -162,10 +197,10 @@ def test_a_lost_comment_comes_back(engine, stage, receiver):
     pull.create_issue_comment("/rerun-kl")
     assert stage.server.world.hooks.settle(10)
     receiver.status, receiver.received[:] = 202, []
-    assert sweeping.redeliver(services()) == len(set(guids(stage)))
+    assert sweeping.redeliver(services())["asked"] == len(set(guids(stage)))
     names = stage.hooks()
     assert "issue_comment.created" in names
-    assert sweeping.redeliver(services()) == 0
+    assert sweeping.redeliver(services())["asked"] == 0
     assert stage.hooks() == names
 
 
@@ -181,9 +216,25 @@ def test_deliveries_are_listed_page_by_page(engine, stage, receiver, monkeypatch
     assert len(stage.hooks()) == 4
     stage.repo("dev-a").get_pull(1).create_issue_comment("Hm.")
     assert len(stage.hooks()) == 5
-    assert sweeping.redeliver(services()) == 4
+    assert sweeping.redeliver(services())["asked"] == 4
     assert len(stage.hooks()) == 9
-    assert sweeping.redeliver(services()) == 1
+    assert sweeping.redeliver(services())["asked"] == 1
+
+
+def test_after_a_start_the_whole_list_of_deliveries_is_looked_at(engine, stage, receiver, monkeypatch):
+    monkeypatch.setattr(lost, "PAGE", 2)
+    monkeypatch.setattr(lost, "MAX_PAGES", 1)
+    receiver.status = 503
+    stage.open_pull()
+    assert stage.server.world.hooks.settle(10)
+    hooks = stage.server.world.hooks
+    oldest = min(hooks.deliveries(), key=lambda found: found.number).guid
+    receiver.status = 202
+    sweeping.sweep(None, None)
+    asked = [found.guid for found in hooks.deliveries() if found.redelivery]
+    assert len(asked) == 2 and oldest not in asked
+    sweeping.sweep(None, True)
+    assert oldest in [found.guid for found in hooks.deliveries() if found.redelivery]
 
 
 # Work that failed
@@ -236,6 +287,14 @@ def test_what_only_grows_is_forgotten(engine, monkeypatch):
     monkeypatch.setattr(sweeping, "SWEEPS_KEPT", timedelta(0))
     sweep()  # the one before goes, it is not over itself
     assert len(DBOS.list_workflows(name="sweep")) == 1
+    CALLED["nothing"] = lambda _svc: 0
+    queue("test_calls", "red-job:x:11", {"function": "nothing"})
+    ends("red-job:x:11")
+    sweep()
+    assert status("red-job:x:11") == "SUCCESS"
+    monkeypatch.setattr(sweeping, "WORKFLOWS_KEPT", timedelta(0))
+    sweep()
+    assert status("red-job:x:11") is None
     with Session(engine.database) as session:
         assert list(session.scalars(select(Delivery.guid))) == ["guid-0002"]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
 from bot.report import bump_notes
+from bot.triage.configured import CONFIG_PATH
+from bot.triage.upkeep import keep_up
 from tests.demo_github.github_stage import git
 from tests.lab.conftest import lab, lab_database, lab_repository, pem, soon  # noqa: F401
 from tests.lab.project import TEST_FILE
@@ -64,17 +68,39 @@ def test_a_bump_follows_its_file_until_a_person_works_on_it(bumped):
         push(bench, {TEST_FILE: line + text_at(bench, "main") + "\n"})
     assert bump.head_sha == theirs and bump.state == "open"
     (said,) = upkeep(bench, bump)
-    assert "commits that are not the bot's" in said
+    assert "its branch holds commits that are not the bot" in said
 
     bench.people.close(bump.number)
     bench.wait()
     assert state(bench, bump) == "closed"
 
 
+def test_one_step_at_a_time_writes_the_bumps_of_a_repository(monkeypatch):
+    both = threading.Barrier(2)
+
+    def meet(_svc, _event, _number) -> bool:
+        try:
+            both.wait(0.05)
+        except threading.BrokenBarrierError:
+            both.reset()
+            return False
+        return True
+
+    monkeypatch.setattr("bot.triage.upkeep._kept_up", meet)
+    with ThreadPoolExecutor(2) as threads:
+        met = threads.map(keep_up, [None] * 2, [{"repo": "acme/a"}, {"repo": "Acme/a"}], [1, 2])
+    assert list(met) == [False, False]
+
+
 def test_a_bump_whose_bound_moved_is_given_up_once_and_is_nobodys_decline(bumped):
     bench, bump = bumped
     moved = text_at(bench, "main").replace("kl_threshold = 0.003", "kl_threshold = 0.004")
-    push(bench, {TEST_FILE: moved + "\n"})
+    config = git(bench.git_dir, "show", f"main:{CONFIG_PATH}") + "\n"
+    off = config.replace('mode: "propose"', 'mode: "off"')
+    push(bench, {TEST_FILE: moved + "\n", CONFIG_PATH: off})
+    assert off != config and bump.state == "open" and upkeep(bench, bump) == []
+    assert "mode" in bench.codes()
+    push(bench, {CONFIG_PATH: config})
     assert bump.state == "closed" and bump.merged_at is None
     assert state(bench, bump) == "given_up"
     (said,) = upkeep(bench, bump)

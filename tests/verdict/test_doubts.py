@@ -101,6 +101,19 @@ def test_a_head_far_below_base_is_not_the_same():
     assert judge(changed(lower, "head")).reason == "head_below_base"
 
 
+def test_a_head_little_but_surely_above_base_is_no_noise():
+    """x 1.15 is under the smallest shift, and 40 runs of nine prompts (sd 0.5) show x 1.08 or more."""
+
+    def higher(record):
+        return {"value": record["value"] * 1.15, "per_prompt": [v * 1.15 for v in record["per_prompt"]]}
+
+    verdict = judge(changed(higher, "head"))
+    assert (verdict.kind, verdict.reason) == (VerdictKind.INCONCLUSIVE, "head_above_base")
+    assert (verdict.proposal, verdict.next) == (None, None)
+    assert "× 1.25 of a regression" in verdict.sentence
+    assert verdict.numbers.ratio.low > 1
+
+
 def test_arms_on_different_hosts_bar_a_bump():
     records = [r | {"host": "two" if r["arm"] == "base" else "one"} for r in healthy()]
     verdict = judge(records, policy=Policy(host_sd=0.001))

@@ -63,7 +63,31 @@ def test_the_label_of_the_trigger_is_judged():
     ]
     evidence = load(records)
     assert sorted(evidence.head.values) == [0.001, 0.002]
-    assert evidence.notes == ("1 readings of other checks left out",)
+    assert evidence.notes == ("1 readings of other checks judged apart",)
+
+
+def test_the_other_checks_of_the_reruns_are_kept_by_label():
+    records = [
+        *trigger(0.004, label="decode"),
+        *(record(name, 0.001, label=label) for name in ("head", "base") for label in ("decode", "prefill")),
+        record("history", 0.002, label="old"),
+    ]
+    assert [(label, one.head.n, one.base.n) for label, one in load(records).others.items()] == [
+        ("prefill", 1, 1)
+    ]
+    asked = load(records, label="prefill")
+    assert (asked.head.readings[0].label, list(asked.others)) == ("prefill", ["decode"])
+    with pytest.raises(RecordError, match="asked for"):
+        load(records, label="none")
+
+
+def test_a_check_is_judged_by_its_own_bound():
+    records = [
+        *trigger(0.004, label="decode"),
+        record("head", 0.001, label="decode"),
+        record("head", 0.001, label="prefill", threshold=0.02),
+    ]
+    assert load(records).threshold == 0.003
 
 
 def test_labels_without_a_trigger_to_choose_are_an_error():

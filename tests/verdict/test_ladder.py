@@ -226,6 +226,7 @@ def test_the_trace_names_the_rungs_in_order():
         "intermittent",
         "hardware",
         "regression",
+        "other_checks",
         "old_regression",
         "power",
         "not_reproduced",

@@ -15,6 +15,9 @@ from pathlib import Path
 ZERO = "0" * 40
 _SHA = re.compile(r"[0-9a-f]{40}")
 _TIMEOUT_S = 60
+# Asked of objects by their full names, these have one answer for ever: a process less for each time after.
+_READS = frozenset({"cat-file", "ls-tree", "log", "merge-base", "rev-list", "rev-parse"})
+_LASTING = re.compile(r"-.*|blob|\^?[0-9a-f]{40}(\^\{\w+\})?(:.*)?", re.DOTALL)
 
 
 class GitError(Exception):
@@ -64,12 +67,23 @@ class Git:
     def __init__(self, git_dir: Path) -> None:
         self.dir = git_dir
         self.commit = lru_cache(maxsize=4096)(self._commit)
+        self._kept = lru_cache(maxsize=1024)(self._run)
 
     def run(
         self, *arguments: str, data: bytes | None = None, env: Mapping[str, str] | None = None, ok: int = 0
     ) -> bytes:
         """Output of one git command. `ok`: the highest exit status that is an answer."""
-        if any("\0" in text for text in (*arguments, *(env or {}).values())):
+        names = arguments[1 : arguments.index("--")] if "--" in arguments else arguments[1:]
+        whole = all(map(_LASTING.fullmatch, names)) and any(map(_SHA.search, names))
+        lasting = data is None and arguments[0] in _READS and whole
+        ask = self._kept if lasting else self._run
+        return ask(arguments, data, tuple((env or {}).items()), ok)
+
+    def _run(
+        self, arguments: tuple[str, ...], data: bytes | None, more: tuple[tuple[str, str], ...], ok: int
+    ) -> bytes:
+        env = dict(more)
+        if any("\0" in text for text in (*arguments, *env.values())):
             raise GitError("a text has a NUL byte")
         clean = {"PATH": os.environ.get("PATH", ""), "HOME": os.devnull, "LC_ALL": "C.UTF-8"}
         clean |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
@@ -77,7 +91,7 @@ class Git:
             ["git", f"--git-dir={self.dir}", *arguments],
             input=data if data is not None else b"",
             capture_output=True,
-            env={**clean, **(env or {})},
+            env={**clean, **env},
             timeout=_TIMEOUT_S,
             check=False,
         )

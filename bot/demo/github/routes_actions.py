@@ -139,6 +139,7 @@ def list_attempt_jobs(number: int, attempt: int) -> ResponseReturnValue:
 
 
 @bp.post("/runs/<int:number>/cancel")
+@bp.post("/runs/<int:number>/force-cancel")
 @needs("actions", "write", "write")
 def cancel_run(number: int) -> ResponseReturnValue:
     """Asks only: the run ends when its jobs have."""

@@ -44,6 +44,18 @@ class Comment:
     reactions: list[Reaction] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Review:
+    """`state` is APPROVED, CHANGES_REQUESTED or COMMENTED."""
+
+    id: int
+    user: User
+    state: str
+    body: str
+    sha: str
+    at: datetime
+
+
 @dataclass(slots=True)
 class Label:
     id: int
@@ -109,6 +121,7 @@ class Pull:
     """Who is asked to review."""
     teams: list[str] = field(default_factory=list)
     """Their slugs."""
+    reviews: list[Review] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -230,6 +243,7 @@ STARTS = {
     "workflow": 140_000_001,
     "reaction": 310_000_001,
     "pull": 1_900_000_001,
+    "review": 2_100_000_001,
     "comment": 2_800_000_001,
     "artifact": 3_600_000_001,
     "run": 17_200_000_001,

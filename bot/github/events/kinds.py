@@ -18,6 +18,8 @@ class RedJob:
     job_id: int
     run_id: int
     head_sha: str
+    name: str = ""
+    """"": not told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ MAX_REPOS: Final = 1_000
 _EXTERNAL_ID: Final = re.compile(r"kl-[0-9a-f]{20}")
 _REF: Final = re.compile(r"[^\s\x00-\x1f]{1,255}")
 
+MAX_NAME: Final = 255
 Parser = Callable[[Payload], Event]
 PARSERS: Final[dict[tuple[str, str], Parser]] = {}
 """By name and action; the action is empty for deliveries that have none."""
@@ -74,7 +75,13 @@ def workflow_job(payload: Payload) -> Event:
         job_id=whole(job["id"]),
         run_id=whole(job["run_id"]),
         head_sha=matching(SHA, job["head_sha"]),
+        name=_short(job.get("name")),
     )
+
+
+def _short(name: object) -> str:
+    """A cut one would be another name."""
+    return name if isinstance(name, str) and len(name) <= MAX_NAME and name.isprintable() else ""
 
 
 @on("workflow_run", "completed")
@@ -116,12 +123,16 @@ def issue_comment(payload: Payload) -> Event:
     if not issue.get("pull_request"):
         return Ignored("issue_comment: not on a pull request")
     edited = payload["action"] == "edited"
+    author = fields.login(comment["user"])
+    if edited and fields.login(sender) != author:
+        # Whoever tidies a stranger's words has not asked for what they say, and the stranger may not ask.
+        return Ignored("issue_comment: edited by somebody else than its author")
     return Command(
         installation=installation(payload),
         repo=repo(payload),
         pull=whole(issue["number"]),
         comment_id=whole(comment["id"]),
-        author=fields.login(sender if edited else comment["user"]),
+        author=author,
         body=fields.comment(comment["body"]),
         before=fields.comment(payload["changes"]["body"]["from"]) if edited else "",
         updated_at=moment(comment["updated_at"]),
