@@ -28,7 +28,7 @@ def doctor(repositories: tuple[str, ...], env_file: Path | None, as_json: bool) 
     """
     from bot.github.connect import connect
     from bot.report.findings import Finding, Level, findings_document, findings_text, is_fine
-    from bot.triage.preflight import SETTINGS, misspelt, preflight
+    from bot.triage.doctor.preflight import SETTINGS, misspelt, preflight
     from bot.triage.settings import from_environment
     from bot.verdict.answer import Refusal
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from bot.store import Store
     from bot.store.history import Harvested
-    from bot.triage.harvest import Source
-    from bot.triage.harvest_past import Past, Tally
+    from bot.triage.harvest.past import Past, Tally
+    from bot.triage.harvest.steps import Source
 
 
 @click.command()
@@ -66,7 +66,7 @@ def harvest(
     from github import GithubException
     from requests import RequestException
 
-    from bot.triage.harvest_past import Stopped
+    from bot.triage.harvest.past import Stopped
 
     progress, task = _progress()
     stopped = None
@@ -109,8 +109,8 @@ def _past(
     from bot.github.connect import token_repository
     from bot.github.patience import patiently
     from bot.triage.configured import read_config
-    from bot.triage.harvest import Source
-    from bot.triage.harvest_past import Past, Waiting
+    from bot.triage.harvest.past import Past, Waiting
+    from bot.triage.harvest.steps import Source
     from bot.triage.settings import api_address
     from bot.verdict.answer import Refusal
 

@@ -116,7 +116,7 @@ def _plan(
     """A new one, or the one that is resumed, which must be the same but for its name."""
     from bot.local.clone import LocalError
     from bot.local.measure import plan_in
-    from bot.triage.plans import plan_of
+    from bot.triage.measure.plans import plan_of
     from bot.verdict import ArmPlan, Refusal
 
     before = plan_in(out)

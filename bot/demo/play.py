@@ -15,8 +15,8 @@ from bot.demo.scenario import Scenario
 from bot.demo.stage import Stage, StageError
 from bot.demo.watch import Watcher
 from bot.store import Investigation, Store, open_database
-from bot.triage.measuring import planned
-from bot.triage.telling import EVIDENCE_BRANCH
+from bot.triage.measure.measuring import planned
+from bot.triage.tell.telling import EVIDENCE_BRANCH
 
 CI_TRIES: Final = 20
 RED_TIMEOUT_S: Final = 60.0

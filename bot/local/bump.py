@@ -14,7 +14,7 @@ from bot.report.facts import Case
 from bot.report.terminal import verdict_text
 from bot.source import Site, bump
 from bot.source.relocate import relocation
-from bot.triage.restraint import EXPIRES
+from bot.triage.measure.restraint import EXPIRES
 from bot.verdict import Refusal, VerdictKind
 
 _WIDTH: Final = 72

@@ -16,7 +16,7 @@ from typing import Final
 
 from bot.local.clone import LocalError
 from bot.local.measure import Measured, Step, measure
-from bot.triage.plans import plan_of
+from bot.triage.measure.plans import plan_of
 from bot.verdict import ArmPlan, Refusal, Status
 from rules import Pack, load_named
 from runners.plan import RerunPlan

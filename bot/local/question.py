@@ -10,9 +10,9 @@ from typing import Final
 from bot.local.clone import MAX_VERSIONS, Clone, LocalError
 from bot.source import Site, locate
 from bot.source.history import history
-from bot.triage.paths import tree_path
-from bot.triage.plans import policy_of
-from bot.triage.restraint import COOLING, unfit_path
+from bot.triage.measure.plans import policy_of
+from bot.triage.measure.restraint import COOLING, unfit_path
+from bot.triage.red.paths import tree_path
 from bot.verdict import Context, Policy, Refusal
 from rules import Pack, PackErrors, RepositoryConfig, load_named, load_pack, repository_pack
 from rules.document import read_document

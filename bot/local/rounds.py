@@ -17,8 +17,8 @@ from bot.local.question import Question, context
 from bot.report import chart, evidence
 from bot.report.markdown import one_line
 from bot.source import Site
-from bot.triage.plans import plan_of
-from bot.triage.restraint import other_bound
+from bot.triage.measure.plans import plan_of
+from bot.triage.measure.restraint import other_bound
 from bot.verdict import Arm, ArmPlan, Context, Evidence, Reading, Refusal, Verdict, decide
 from runners.plan import RerunPlan
 

@@ -66,7 +66,7 @@ def comment_line(case: Case, verdict: Verdict) -> str:
     _, proposal = _bump(case, verdict)
     exceeded, runs = _rerun_total(verdict)
     move = f"# {plain(proposal.old)} -> {plain(proposal.threshold)}"
-    seen = f": {exceeded}/{runs} healthy runs exceeded {plain(proposal.old)}" if runs else ""
+    seen = f": {exceeded}/{runs} runs exceeded {plain(proposal.old)}" if runs else ""
     expected = f", expected {percent(proposal.exceedance.rate)} at {plain(proposal.threshold)}"
     again = f"; look again after {case.expires}" if case.expires else ""
     origin = " (kl-triage)" if case.pull is None else f" (kl-triage, #{case.pull})"
@@ -85,7 +85,7 @@ def commit_message(case: Case, verdict: Verdict) -> str:
         title(case, verdict),
         "",
         f"{unmentioned(site.path, 200)}: one number and one comment line.",
-        f"{exceeded} of {runs} runs of head and base exceeded {plain(proposal.old)}; "
+        f"{exceeded} of {runs} runs exceeded {plain(proposal.old)}; "
         f"{percent(proposal.exceedance.rate)} of CI jobs are expected over {plain(proposal.threshold)}.",
     ]
     if case.evidence is not None:
@@ -100,7 +100,7 @@ def body(case: Case, verdict: Verdict, readings: Sequence[Reading] = ()) -> str:
         [
             marker(site),
             f"**{words.words(verdict).label}:** {prose(verdict.sentence)}",
-            _section("What changes", _changes(site, proposal)),
+            _section("What changes", _changes(case, site, proposal)),
             _section("Evidence", _evidence(case, readings, proposal)),
             _section("Head beside base, and history", _beside(case, verdict)),
             _section("What it still catches", _catches(proposal)),
@@ -116,7 +116,7 @@ def _section(heading: str, text: str) -> str:
     return f"### {heading}\n\n{text}"
 
 
-def _changes(site: Site, proposal: Proposal) -> str:
+def _changes(case: Case, site: Site, proposal: Proposal) -> str:
     move = f"{plain(proposal.old)} → {plain(proposal.threshold)} ({words.direction(proposal)})"
     kept = [f"{code(f'{s.cls}.{site.attribute}', 120)} ({plain(s.value)})" for s in site.siblings[:10]]
     more = f" and {len(site.siblings) - 10} more" if len(site.siblings) > 10 else ""
@@ -129,7 +129,7 @@ def _changes(site: Site, proposal: Proposal) -> str:
     return "\n".join(
         [
             f"- {code(path, 300)}, {code(name, 160)}: {move},{how} and one comment line above it.",
-            f"- Tests under this bound: {governed}{others}."
+            f"- Tests under this bound: {governed}{others}.{_only(case, tests)}"
             if governed
             else "- Tests under this bound: not known.",
             f"- Unchanged beside it: {', '.join(kept)}{more}."
@@ -138,6 +138,13 @@ def _changes(site: Site, proposal: Proposal) -> str:
             "- No other file, no default, no test code.",
         ]
     )
+
+
+def _only(case: Case, tests: Sequence[str]) -> str:
+    """One test of a bound is measured: the tables must not seem to speak of the others."""
+    if all(case.test == test or case.test.startswith(f"{test}[") for test in tests):
+        return ""
+    return f" Measured: {code(case.name, 120)} alone; no number here speaks of the others."
 
 
 def _evidence(case: Case, readings: Sequence[Reading], proposal: Proposal) -> str:

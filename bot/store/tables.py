@@ -109,7 +109,7 @@ class Hit(Base):
     event: Mapped[dict[str, Any]]
     """The red job as `bot.github.events.RedJob`, so that it can be looked at again."""
     facts: Mapped[dict[str, Any]]
-    """What the red jobs of the commit showed and how it is to be measured (bot/triage/opening.py)."""
+    """What the red jobs of the commit showed and how it is to be measured (bot/triage/red/opening.py)."""
     investigation: Mapped[str | None]
     """The one whose verdict it gets."""
     state: Mapped[str]

@@ -14,14 +14,7 @@ from sqlalchemy.exc import DatabaseError
 
 from bot.github.connect import connect
 from bot.store import Store, open_database, outdated, sqlite_file, workflow_engine
-from bot.triage import (  # the workflows of each are registered by its import
-    durable,
-    obeying,  # noqa: F401
-    services,
-    story,
-    sweeping,
-    upkeep,  # noqa: F401
-)
+from bot.triage import durable, services, story, sweeping
 from bot.triage.health import Health
 from bot.triage.intake import Intake
 from bot.triage.settings import Settings

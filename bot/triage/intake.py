@@ -30,7 +30,8 @@ from bot.github import (
     parse,
 )
 from bot.store import Delivery, Rerun, see_installed
-from bot.triage import commands, durable
+from bot.triage import durable
+from bot.triage.commands import grammar
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class Intake:
         A delivery whose work failed is queued again. BUSY: nothing is stored, and GitHub is to send it again.
         """
         event = parse(name, payload)
-        if isinstance(event, Command) and not commands.fresh(event.body, event.before):
+        if isinstance(event, Command) and not grammar.fresh(event.body, event.before):
             event = Ignored("issue_comment: no command in it")
         if isinstance(event, Ignored):
             log.info("delivery %s ignored: %s", guid, event.why)

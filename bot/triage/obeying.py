@@ -9,9 +9,10 @@ from typing import Any, Final
 from dbos import DBOS, SetWorkflowID
 
 from bot.report import replies
-from bot.triage import admitting, answering, opening, remeasuring
-from bot.triage.commands import Verb
+from bot.triage.commands import admitting, answering, remeasuring
+from bot.triage.commands.grammar import Verb
 from bot.triage.durable import STEP_FAILED, note_failed, step
+from bot.triage.red import opening
 from bot.triage.story import start
 
 log = logging.getLogger(__name__)

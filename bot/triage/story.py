@@ -8,19 +8,13 @@ from typing import Any, Final
 
 from dbos import DBOS, SetWorkflowID
 
-from bot.triage import (
-    bump_checks,
-    halting,
-    harvest_live,
-    ledger,
-    measuring,
-    opening,
-    proposing,
-    settling,
-    telling,
-)
+from bot.triage.bump import checks, proposing
 from bot.triage.durable import STEP_FAILED, note_failed, step
+from bot.triage.harvest import live
+from bot.triage.measure import halting, ledger, measuring
+from bot.triage.red import opening, settling
 from bot.triage.services import Services
+from bot.triage.tell import telling
 
 log = logging.getLogger(__name__)
 
@@ -142,10 +136,10 @@ def _see_checks_start(key: str) -> None:
     try:
         pause = step(measuring.limits)["poll"]
         for _ in range(LOOKS_FOR_CHECKS):
-            if step(bump_checks.have_started, key):
+            if step(checks.have_started, key):
                 return
             DBOS.sleep(pause)
-        step(bump_checks.note_none, key)
+        step(checks.note_none, key)
     except STEP_FAILED:
         log.exception("the checks of the bump of %s were not looked at", key)
 
@@ -177,12 +171,12 @@ def harvest(event: dict[str, Any]) -> int:
     """A run of the default branch ended: its KL readings are kept as history. Nobody is told anything."""
     readings = 0
     try:
-        found = step(harvest_live.jobs_to_read, event)
+        found = step(live.jobs_to_read, event)
         if not found:
             return 0
         for job in found["jobs"]:
-            readings += step(harvest_live.read_job, event, found["config"], job)
-        step(harvest_live.close_run, event, found)
+            readings += step(live.read_job, event, found["config"], job)
+        step(live.close_run, event, found)
     except STEP_FAILED:  # the next sweep, or `kl-triage harvest`, reads what is left
         log.exception("run %s of %s is not fully harvested", event["run_id"], event["repo"])
         note_failed()

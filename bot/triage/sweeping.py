@@ -17,10 +17,12 @@ from github import GithubException
 
 from bot.github import Happened, Installations, lost, reads
 from bot.github.patience import RateLimited, reason
-from bot.triage import halting, left_runs, settling, story
+from bot.triage import story
 from bot.triage.configured import read_config
 from bot.triage.durable import AGAIN, DEAD, PEOPLE_QUEUE, QUEUE, STEP_FAILED, again, options_of, step
 from bot.triage.intake import workflow_id, workflow_of
+from bot.triage.measure import halting, left_runs
+from bot.triage.red import settling
 from bot.triage.services import Services
 from bot.verdict import Refusal
 

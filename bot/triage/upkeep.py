@@ -19,16 +19,16 @@ from bot.github.pulls import PullState, WriteRefused, needing
 from bot.report import bump_notes
 from bot.store import Bump, Investigation
 from bot.store.base import utcnow
-from bot.triage import halting, kill_switch, own_bumps
-from bot.triage.casefile import case_file
+from bot.triage.bump.editing import NOT_READ, Edit, edit_for
+from bot.triage.bump.proposing import texts_of
+from bot.triage.bump.publishing import Branch, publish
 from bot.triage.configured import CONFIG_PATH, read_config
 from bot.triage.durable import STEP_FAILED, note_failed, step
-from bot.triage.editing import NOT_READ, Edit, edit_for
-from bot.triage.measuring import verdict_of
-from bot.triage.proposing import texts_of
-from bot.triage.publishing import Branch, publish
-from bot.triage.restraint import EXPIRES
+from bot.triage.measure import halting, kill_switch, own_bumps
+from bot.triage.measure.measuring import verdict_of
+from bot.triage.measure.restraint import EXPIRES
 from bot.triage.services import Services
+from bot.triage.tell.casefile import case_file
 from bot.verdict import Reading, Refusal, Verdict
 
 log = logging.getLogger(__name__)

@@ -124,7 +124,7 @@ def noise(case: Case) -> Finding:
         return doubt
     head, base = case.evidence.head, case.evidence.base
     over = [int(np.sum(view.values > case.evidence.threshold)) for view in (head, base)]
-    saw = f"{new:g} holds: expected exceedance {percent(expected.rate)}, at most {percent(expected.high)}"
+    saw = f"{new:g} holds: expected exceedance {percent(expected.rate)} (upper end {percent(expected.high)})"
     measured = (
         f"{_beside(case)} and {sum(over)} of their {head.n + base.n} runs "
         f"exceed {case.evidence.threshold:g}: the bound lies inside the noise"

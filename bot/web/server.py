@@ -10,7 +10,8 @@ import sys
 
 import waitress  # type: ignore[import-untyped]
 
-from bot.triage import preflight, services
+from bot.triage import services
+from bot.triage.doctor import preflight
 from bot.triage.engine import Engine
 from bot.triage.settings import Settings
 from bot.verdict.answer import Refusal

@@ -15,7 +15,7 @@ diff --git a/test/t.py b/test/t.py
 +++ b/test/t.py
 @@ -14 +14,2 @@
 -    kl_threshold = 0.003
-+    # 0.003 -> 0.005: 4/48 healthy runs exceeded 0.003
++    # 0.003 -> 0.005: 4/48 runs exceeded 0.003
 +    kl_threshold = 0.005
 """
 

@@ -14,8 +14,8 @@ import pytest
 
 from bot.github.connect import token_repository
 from bot.store import Store, open_database
-from bot.triage.harvest import Source
-from bot.triage.harvest_past import Past, Tally, Waiting
+from bot.triage.harvest.past import Past, Tally, Waiting
+from bot.triage.harvest.steps import Source
 from rules import Pack, load_named
 from tests.cli.command import run
 from tests.demo_github.conftest import pem, receiver, seeded, stage  # noqa: F401

@@ -11,7 +11,7 @@ from flask import jsonify, redirect, request
 from bot.demo.github.state import LogFault
 from bot.demo.github.world import Quota
 from bot.github import patience
-from bot.triage.harvest_past import TROUBLES, Stopped
+from bot.triage.harvest.past import TROUBLES, Stopped
 from tests.harvest.past import ago, green
 
 
@@ -169,7 +169,7 @@ def test_repeated_secondary_limits_wait_no_longer_than_allowed_in_all(past, harv
 def test_a_log_that_cannot_be_read_is_told_of_in_one_sentence(past, harvest, caplog, fault):
     past.job(past.run(), green(), fault=fault)
     assert harvest().unreadable == 1
-    (told,) = [record.getMessage() for record in caplog.records if record.name == "bot.triage.harvest"]
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "bot.triage.harvest.steps"]
     assert told.startswith("the log of job 48100000001 of acme/tinyserve could not be read: ")
     assert "{" not in told and "\n" not in told and "http" not in told
 

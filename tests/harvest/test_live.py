@@ -11,7 +11,7 @@ import requests
 from bot.demo.stage import Stage
 from bot.demo.watch import Watcher
 from bot.store import Store, open_database
-from bot.triage.harvest import Source
+from bot.triage.harvest.steps import Source
 from rules import RepositoryConfig, repository_pack
 from tests.demo_github.github_stage import git
 from tests.harvest.past import ago, block, log

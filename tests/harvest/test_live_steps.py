@@ -11,8 +11,8 @@ from bot.demo.github.state import LogFault
 from bot.demo.github.world import Quota
 from bot.github.patience import RateLimited
 from bot.github.runs import attempt_jobs
-from bot.triage import harvest_live
-from bot.triage.harvest import JobState, read_job
+from bot.triage.harvest import live
+from bot.triage.harvest.steps import JobState, read_job
 from tests.demo_github.github_stage import commit
 from tests.harvest.past import ago, green
 from tests.harvest.test_use import FILES, svc  # noqa: F401
@@ -29,13 +29,13 @@ def event(stage, past):
 
 def test_jobs_are_read_and_the_run_is_closed(svc, event, store, source):  # noqa: F811
     reader = source().reader
-    found = harvest_live.jobs_to_read(svc, event)
+    found = live.jobs_to_read(svc, event)
     (job,) = found["jobs"]
-    assert harvest_live.read_job(svc, event, found["config"], job) == 1
+    assert live.read_job(svc, event, found["config"], job) == 1
     assert not store.is_run_done("acme/tinyserve", event["run_id"], 1, reader)
-    harvest_live.close_run(svc, event, found)
+    live.close_run(svc, event, found)
     assert store.is_run_done("acme/tinyserve", event["run_id"], 1, reader)
-    assert harvest_live.jobs_to_read(svc, event)["jobs"] == []
+    assert live.jobs_to_read(svc, event)["jobs"] == []
 
 
 def test_a_run_whose_jobs_are_not_shown_is_left_to_the_next_harvest(past, svc, event, harvest):  # noqa: F811
@@ -43,7 +43,7 @@ def test_a_run_whose_jobs_are_not_shown_is_left_to_the_next_harvest(past, svc, e
         return (jsonify(message="Not Found"), 404) if "/attempts/" in request.path else None
 
     past.world.before.append(hide)
-    assert harvest_live.jobs_to_read(svc, event) == {}
+    assert live.jobs_to_read(svc, event) == {}
     past.world.before.remove(hide)
     assert harvest().readings == 1
 
@@ -63,14 +63,14 @@ def test_every_mode_but_off_keeps_history(stage, svc, event, config, read):  # n
     if config is None:
         del files[".github/kl-triage.yml"]
     commit(stage.git_dir, "main", files, "Other settings")
-    assert bool(harvest_live.jobs_to_read(svc, event).get("jobs")) is read
+    assert bool(live.jobs_to_read(svc, event).get("jobs")) is read
 
 
 def test_a_spent_rate_limit_is_raised_with_the_time_to_sleep_until(past, svc, event, store):  # noqa: F811
-    found = harvest_live.jobs_to_read(svc, event)
+    found = live.jobs_to_read(svc, event)
     past.world.quota = Quota(limit=100, remaining=0, reset=int(time.time()) + 300)
     with pytest.raises(RateLimited) as limited:
-        harvest_live.read_job(svc, event, found["config"], found["jobs"][0])
+        live.read_job(svc, event, found["config"], found["jobs"][0])
     assert 290 < limited.value.until.timestamp() - time.time() <= 301
     assert store.harvested("acme/tinyserve").jobs == {}
 
@@ -79,7 +79,7 @@ def test_a_share_of_the_rate_limit_is_left_to_investigations(past, svc, event): 
     past.world.quota = Quota(limit=100, remaining=21, reset=int(time.time()) + 300)
     past.asked.clear()
     with pytest.raises(RateLimited):
-        harvest_live.jobs_to_read(svc, event)
+        live.jobs_to_read(svc, event)
     assert past.world.quota.remaining >= 19
 
 

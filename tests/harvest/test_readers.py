@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.demo.github.state import LogFault
-from bot.triage import harvest as steps
+from bot.triage.harvest import steps as steps
 from tests.harvest.past import PATH, ago, block, green, log
 from tests.harvest.test_which_runs import values
 from tests.rules.builders import named

@@ -7,8 +7,8 @@ import requests
 
 from bot.github import AppCredentials, Installations
 from bot.triage.configured import config_of
-from bot.triage.measuring import verdict_of
-from bot.triage.opening import open_investigations
+from bot.triage.measure.measuring import verdict_of
+from bot.triage.red.opening import open_investigations
 from bot.triage.services import Services
 from tests.demo_github.github_stage import commit
 from tests.harvest.past import CONFIG, PATH, TEST, ago, block, green, log

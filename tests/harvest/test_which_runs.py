@@ -8,7 +8,7 @@ import pytest
 
 from bot.demo.github.state import LogFault
 from bot.github.runs import past_runs
-from bot.triage.harvest import jobs_to_read, read_job
+from bot.triage.harvest.steps import jobs_to_read, read_job
 from tests.harvest.past import TEST, ago, block, green, log
 
 

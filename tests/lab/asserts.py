@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from bot.triage import commands
+from bot.triage.commands import grammar
 from tests.lab.lab import Lab
 
 _MARKER = re.compile(r"<!-- kl-triage:[^>]*?-->")
@@ -36,7 +36,7 @@ def assert_harmless(lab: Lab) -> None:
     """No text of the bot holds a command that would run, calls anybody, or is too long for GitHub."""
     comments = [c.body for c in lab.world.state.comments.values() if c.user == lab.world.bot]
     for text in [*comments, *(pull.body or "" for pull in lab.bumps())]:
-        assert commands.parse(text) == ()
+        assert grammar.parse(text) == ()
         assert _MENTION.search(_CODE.sub("", text)) is None
         assert len(text) <= 65_536
 

@@ -75,7 +75,7 @@ def test_of_many_moves_the_newest_are_shown():
 
 def test_the_comment_in_the_source_says_when_to_look_again():
     assert pull_request.comment_line(MOVED, NOISE) == (
-        "# 0.003 -> 0.005: 2/16 healthy runs exceeded 0.003; look again after 2026-09-01 (kl-triage, #12)"
+        "# 0.003 -> 0.005: 2/16 runs exceeded 0.003; look again after 2026-09-01 (kl-triage, #12)"
     )
 
 

@@ -24,7 +24,7 @@ def test_title():
 
 def test_comment_line():
     assert pull_request.comment_line(CASE, NOISE) == (
-        "# 0.003 -> 0.005: 2/16 healthy runs exceeded 0.003, expected 0.11 % at 0.005 (kl-triage, #12)"
+        "# 0.003 -> 0.005: 2/16 runs exceeded 0.003, expected 0.11 % at 0.005 (kl-triage, #12)"
     )
     assert pull_request.comment_line(replace(CASE, pull=None), NOISE).endswith("(kl-triage)")
 
@@ -59,7 +59,7 @@ def test_commit_message():
         "[CI] Relax TestHybridCacheKL kl_threshold 0.003 -> 0.005 (noise, 16 runs, x1.01 vs base)\n"
         "\n"
         "test/registered/kl/test_hybrid_cache_kl.py: one number and one comment line.\n"
-        "2 of 16 runs of head and base exceeded 0.003; 0.11 % of CI jobs are expected over 0.005.\n"
+        "2 of 16 runs exceeded 0.003; 0.11 % of CI jobs are expected over 0.005.\n"
         "\n"
         "Evidence: commit 9f8e7d6222222222222222222222222222222222\n"
     )

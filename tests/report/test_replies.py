@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.report import overview, replies
 from bot.report.facts import PullLink
 from bot.report.overview import Judged, Progress
-from bot.triage import commands
+from bot.triage.commands import grammar
 from tests.report.builders import NOISE
 from tests.report.hostile import hostile, html_in, is_inert, shape, shown
 
@@ -159,7 +159,7 @@ def test_verdicts_have_the_names_of_the_comment(verdict, label):
 
 def test_help_names_every_word_of_the_grammar():
     text = shown(overview.help_text())
-    for word in (*commands.OPTIONS, *commands.Verb, "Class.method", "<sha>"):
+    for word in (*grammar.OPTIONS, *grammar.Verb, "Class.method", "<sha>"):
         assert word in text
 
 
@@ -170,8 +170,8 @@ def test_a_reply_fits_into_a_comment_whatever_it_holds():
 
 @pytest.mark.parametrize("text", [*FIXED, replies.refused()])
 def test_our_own_texts_hold_no_live_command(text):
-    assert commands.parse(replies.reply(MARKER, [("/rerun-kl", text)], 0)) == ()
-    assert commands.parse(text) == ()
+    assert grammar.parse(replies.reply(MARKER, [("/rerun-kl", text)], 0)) == ()
+    assert grammar.parse(text) == ()
 
 
 @pytest.mark.parametrize("told", TOLD)
@@ -179,7 +179,7 @@ def test_our_own_texts_hold_no_live_command(text):
 def test_strangers_words_stay_words(told, text):
     reply = replies.reply(MARKER, [(text, TOLD[told](text))], 0)
     plain = replies.reply(MARKER, [("x", TOLD[told]("x"))], 0)
-    assert commands.parse(reply) == ()
+    assert grammar.parse(reply) == ()
     assert is_inert(reply)
     assert [part for part in shape(reply) if part != "code"] == [
         part for part in shape(plain) if part != "code"
@@ -189,6 +189,6 @@ def test_strangers_words_stay_words(told, text):
 
 @given(st.text(max_size=300))
 def test_a_misread_word_stays_in_its_code(text):
-    for command in commands.parse("/rerun-kl " + text.replace("\n", " ")):
-        if isinstance(command.asked, commands.Misunderstood):
+    for command in grammar.parse("/rerun-kl " + text.replace("\n", " ")):
+        if isinstance(command.asked, grammar.Misunderstood):
             assert is_inert(command.asked.sentence)

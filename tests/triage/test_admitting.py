@@ -10,7 +10,7 @@ from github import GithubException
 
 from bot.demo.github import DemoUser
 from bot.store import Store, open_database
-from bot.triage import admitting
+from bot.triage.commands import admitting
 from bot.triage.services import Services
 
 CONFIG = 'extends: "reference"\nmode: "{mode}"\ncommanders: ["Stranger-C"]\ncommand_cooldown_minutes: 30.0\n'

@@ -11,7 +11,8 @@ from flask import jsonify, request
 from bot.report import replies
 from bot.store import Hit, Store, open_database
 from bot.store.base import utcnow
-from bot.triage import answering, relaying, remeasuring
+from bot.triage.commands import answering, remeasuring
+from bot.triage.red import relaying
 from bot.triage.services import Services
 from tests.store.test_store import investigation
 from tests.triage.test_admitting import event  # noqa: F401

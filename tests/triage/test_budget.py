@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.triage import budget
-from bot.triage.budget import Spent
-from bot.triage.plans import as_asked
+from bot.triage.measure import budget
+from bot.triage.measure.budget import Spent
+from bot.triage.measure.plans import as_asked
 from bot.verdict import Arm, ArmPlan, Policy, Reading, Status
 from rules import load_named
 from runners.plan import PlannedLaunch, RerunPlan

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.triage import commands
-from bot.triage.commands import MAX_LINES, Command, Misunderstood, Rerun, Verb, fresh, parse
+from bot.triage.commands import grammar
+from bot.triage.commands.grammar import MAX_LINES, Command, Misunderstood, Rerun, Verb, fresh, parse
 
 PLAIN = (Command("/rerun-kl", Rerun()),)
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -264,4 +264,4 @@ def test_whatever_word_follows_is_answered_in_one_inert_line(word):
     for command in parse(f"/rerun-kl {word}"):
         if isinstance(command.asked, Misunderstood):
             assert "\n" not in command.asked.sentence
-            assert commands.parse(command.asked.sentence) == ()
+            assert grammar.parse(command.asked.sentence) == ()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.triage.fanin import MAX_WAITING, Fate, Known, Opened, Past, Sight, decide, fits, speaking
+from bot.triage.red.fanin import MAX_WAITING, Fate, Known, Opened, Past, Sight, decide, fits, speaking
 from bot.verdict import VerdictKind
 
 NOW = datetime(2026, 6, 9, 12, tzinfo=UTC)

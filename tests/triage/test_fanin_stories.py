@@ -8,7 +8,8 @@ from datetime import timedelta
 from dbos import DBOS, SetWorkflowID
 from flask import request
 
-from bot.triage import settling, story
+from bot.triage import story
+from bot.triage.red import settling
 from bot.verdict import Refusal
 from tests.lab.asserts import assert_ended, assert_once
 from tests.lab.conftest import lab, lab_database, lab_repository, pem, soon  # noqa: F401

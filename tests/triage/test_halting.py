@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from bot.triage import halting, kill_switch, services
+from bot.triage import services
 from bot.triage.configured import CONFIG_PATH
-from bot.triage.measuring import verdict_of
+from bot.triage.measure import halting, kill_switch
+from bot.triage.measure.measuring import verdict_of
 from bot.triage.services import Services
 from bot.verdict import Refusal, VerdictKind
 from tests.demo_github.github_stage import git

@@ -14,12 +14,12 @@ from bot.report import pull_request
 from bot.source import locate
 from bot.store import Bump, Store, open_database
 from bot.store.base import utcnow
-from bot.triage import ledger
-from bot.triage.barring import bump_refusal, context
-from bot.triage.casefile import case_file
-from bot.triage.measuring import verdict_of, wants_runs
-from bot.triage.proposing import open_pull_request
+from bot.triage.bump.proposing import open_pull_request
+from bot.triage.measure import ledger
+from bot.triage.measure.barring import bump_refusal, context
+from bot.triage.measure.measuring import verdict_of, wants_runs
 from bot.triage.services import Services
+from bot.triage.tell.casefile import case_file
 from bot.verdict import VerdictKind
 from rules import load_named
 from tests.demo_github.github_stage import commit, git

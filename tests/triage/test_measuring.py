@@ -8,9 +8,9 @@ import pytest
 
 from bot.store import Bump, Store, open_database
 from bot.store.base import utcnow
-from bot.triage import halting
-from bot.triage.barring import bump_refusal, context
-from bot.triage.measuring import plan, settle, verdict_of
+from bot.triage.measure import halting
+from bot.triage.measure.barring import bump_refusal, context
+from bot.triage.measure.measuring import plan, settle, verdict_of
 from bot.triage.services import Services
 from bot.verdict import Refusal, VerdictKind
 from runners.plan import RerunPlan

@@ -7,10 +7,10 @@ import requests
 from flask import request
 
 from bot.store import Investigation, Store, open_database
-from bot.triage import telling
-from bot.triage.opening import investigation_id, open_investigations
-from bot.triage.paths import tree_path
+from bot.triage.red.opening import investigation_id, open_investigations
+from bot.triage.red.paths import tree_path
 from bot.triage.services import Services
+from bot.triage.tell import telling
 from rules import load_named
 from tests.demo_github.github_stage import commit, git
 from tests.harvest.past import PATH, log

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.triage.placing import _ceiling
+from bot.triage.red.placing import _ceiling
 
 
 def reading(arm, value, label, status="ok"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.store import Store, open_database
-from bot.triage.measuring import verdict_of
-from bot.triage.plans import plan_of, policy_of
+from bot.triage.measure.measuring import verdict_of
+from bot.triage.measure.plans import plan_of, policy_of
 from bot.triage.services import Services
 from bot.verdict import ArmPlan, Policy, Refusal
 from rules import Pack, load_named

@@ -15,8 +15,8 @@ from bot.github.app import EVENTS, PERMISSIONS
 from bot.github.connect import AppCredentials, TokenCredentials, connect
 from bot.github.inspection import AppSeen, DeliverySeen, HookSeen, InstallationSeen, RunnerSeen
 from bot.report.findings import Finding, Level, findings_document, is_fine
-from bot.triage import app_findings, repository_findings
-from bot.triage.preflight import Look, in_background, preflight
+from bot.triage.doctor import app_findings, repository_findings
+from bot.triage.doctor.preflight import Look, in_background, preflight
 from bot.triage.settings import Settings
 from bot.verdict import Refusal
 from rules import PackErrors, repository_pack
@@ -226,7 +226,7 @@ def test_in_the_background_it_logs_and_ends(stage, files, caplog):
     credentials = AppCredentials(1, stage.private_key, stage.url)
     settings = Settings("sqlite:///x", SECRET, credentials, "kl-triage")
     in_background(settings, connect(credentials)).join(20)
-    levels = {record.levelname for record in caplog.records if record.name == "bot.triage.preflight"}
+    levels = {record.levelname for record in caplog.records if record.name == "bot.triage.doctor.preflight"}
     assert levels == {"INFO", "WARNING"}
     in_background(settings, None).join(20)  # nothing that it meets ends the process
     assert "acme/tinyserve: Whether runners are online" in caplog.text

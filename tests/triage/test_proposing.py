@@ -9,7 +9,7 @@ import pytest
 from bot.github import pulls
 from bot.report import BUMP, find_marker
 from bot.report.bump_notes import NO_CHECKS, with_note
-from bot.triage import own_bumps
+from bot.triage.measure import own_bumps
 from bot.triage.services import services
 from tests.demo_github.github_stage import git
 from tests.lab.asserts import assert_ended, assert_once

@@ -6,8 +6,8 @@ import pytest
 
 from bot.github.reads import Pull
 from bot.report import replies
-from bot.triage.commands import Rerun
-from bot.triage.remeasuring import _unbound
+from bot.triage.commands.grammar import Rerun
+from bot.triage.commands.remeasuring import _unbound
 
 HEAD, OTHER = "a" * 40, "b" * 40
 PLAIN, ONE_TEST, BOUND = Rerun(), Rerun(only="T.test_a"), Rerun(head=HEAD)

@@ -12,7 +12,9 @@ from github import GithubException
 from bot.github.patience import NotYet
 from bot.store import Hit
 from bot.store.base import utcnow
-from bot.triage import durable, left_runs, measuring, redjob, relaying, settling
+from bot.triage import durable
+from bot.triage.measure import left_runs, measuring
+from bot.triage.red import redjob, relaying, settling
 from bot.triage.services import Services
 from runners.fleets.fleet import Collected, Progress, State, with_lost
 from tests.store.test_store import investigation

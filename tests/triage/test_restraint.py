@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.triage.restraint import other_bound, unfit_path
+from bot.triage.measure.restraint import other_bound, unfit_path
 from bot.verdict import Arm, Reading, Status
 from rules import load_named
 

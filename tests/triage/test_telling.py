@@ -8,8 +8,8 @@ import pytest
 from github import GithubException
 
 from bot.store import Store, open_database
-from bot.triage import telling
 from bot.triage.services import Services
+from bot.triage.tell import telling
 from tests.lab.faults import refuse
 from tests.store.test_store import investigation
 from tests.triage.test_answering import FACTS

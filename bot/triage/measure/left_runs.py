@@ -11,7 +11,7 @@ from github import GithubException
 
 from bot.github.patience import RateLimited, reason
 from bot.store.base import utcnow
-from bot.triage import measuring
+from bot.triage.measure import measuring
 from bot.triage.services import Services
 
 log = logging.getLogger(__name__)

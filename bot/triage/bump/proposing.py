@@ -14,12 +14,13 @@ from bot.github.pulls import PullState, WriteRefused
 from bot.report import pull_request
 from bot.report.facts import Case
 from bot.store import Bump, Investigation
-from bot.triage import halting, ledger, own_bumps, reviewers
-from bot.triage.casefile import case_file
-from bot.triage.editing import edit_for
-from bot.triage.measuring import verdict_of
-from bot.triage.publishing import Branch, Published, Texts, publish
+from bot.triage.bump import reviewers
+from bot.triage.bump.editing import edit_for
+from bot.triage.bump.publishing import Branch, Published, Texts, publish
+from bot.triage.measure import halting, ledger, own_bumps
+from bot.triage.measure.measuring import verdict_of
 from bot.triage.services import Services
+from bot.triage.tell.casefile import case_file
 from bot.verdict import Proposal, Reading, Refusal, Verdict, VerdictKind
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,12 @@ from bot.github import writes
 from bot.report import misreadings, overview, replies
 from bot.report.overview import Judged, Progress
 from bot.store import Hit, Investigation
-from bot.triage import halting, relaying
-from bot.triage.admitting import WRITER, commands_of
-from bot.triage.casefile import case_file
-from bot.triage.commands import MAX_COMMANDS, Misunderstood, Verb
+from bot.triage.commands.admitting import WRITER, commands_of
+from bot.triage.commands.grammar import MAX_COMMANDS, Misunderstood, Verb
+from bot.triage.measure import halting
+from bot.triage.red import relaying
 from bot.triage.services import Services
+from bot.triage.tell.casefile import case_file
 from bot.verdict import Refusal
 
 log = logging.getLogger(__name__)

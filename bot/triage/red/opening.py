@@ -10,13 +10,13 @@ from typing import Any
 from bot.github import reads
 from bot.source import Site
 from bot.store import Hit, Investigation
-from bot.triage import fanin, redjob
-from bot.triage.history import Check, comparable
-from bot.triage.placing import investigation_id, own_id, place
-from bot.triage.redjob import RedRun
-from bot.triage.restraint import unfit_path
+from bot.triage.measure.restraint import unfit_path
+from bot.triage.red import fanin, redjob
+from bot.triage.red.comparable import Check, comparable
+from bot.triage.red.placing import investigation_id, own_id, place
+from bot.triage.red.redjob import RedRun
+from bot.triage.red.sites import RedSite, sites_of
 from bot.triage.services import Services
-from bot.triage.sites import RedSite, sites_of
 from bot.verdict import Refusal
 
 log = logging.getLogger(__name__)

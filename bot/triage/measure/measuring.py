@@ -14,9 +14,9 @@ from bot.github.actions import Actions
 from bot.github.patience import limited_until
 from bot.store import Investigation, Rerun
 from bot.store.base import utcnow
-from bot.triage import barring, budget, halting, ledger
 from bot.triage.configured import config_of
-from bot.triage.plans import as_asked, plan_of, policy_of
+from bot.triage.measure import barring, budget, halting, ledger
+from bot.triage.measure.plans import as_asked, plan_of, policy_of
 from bot.triage.services import Services
 from bot.verdict import (
     ArmPlan,

@@ -12,8 +12,8 @@ from github.Repository import Repository
 
 from bot.github import pulls
 from bot.store import Investigation
-from bot.triage import kill_switch
 from bot.triage.configured import CONFIG_PATH, read_config
+from bot.triage.measure import kill_switch
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import RepositoryConfig

@@ -1,4 +1,4 @@
-"""Placing a red pull request: measured, told to wait, or answered, as bot/triage/fanin.py decides."""
+"""Placing a red pull request: measured, told to wait, or answered, as bot/triage/red/fanin.py decides."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bot.store import Hit, Investigation
 from bot.store.base import utcnow
 from bot.store.hits import unite
 from bot.store.store import SETTLED
-from bot.triage import fanin, relaying
-from bot.triage.barring import bound_of
-from bot.triage.fanin import Decision, Fate, Known, Opened, Past, Sight
+from bot.triage.measure.barring import bound_of
+from bot.triage.red import fanin, relaying
+from bot.triage.red.fanin import Decision, Fate, Known, Opened, Past, Sight
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading, Refusal, VerdictKind
 

@@ -22,8 +22,8 @@ from bot.source import Site, locate
 from bot.source.history import BoundChange, BoundHistory, Commit, history
 from bot.store import Investigation
 from bot.store.base import utcnow
-from bot.triage import own_bumps
-from bot.triage.restraint import COOLING, COOLING_DAYS, EXPIRES
+from bot.triage.measure import own_bumps
+from bot.triage.measure.restraint import COOLING, COOLING_DAYS, EXPIRES
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import Pack

@@ -1,8 +1,8 @@
 """Harvest: what past runs of the default branch measured, kept as readings of the arm `history`.
 
 Runs count that a push or a schedule started; a red test is compared only with jobs of the same runner labels
-and, where these name no type of machine, of the same GPU (bot/triage/history.py). The steps are shared by the
-durable workflow (bot/triage/story.py) and by `kl-triage harvest`. Each may run twice.
+and, where these name no type of machine, of the same GPU (bot/triage/red/comparable.py). The durable workflow
+(bot/triage/story.py) and `kl-triage harvest` share the steps. Each may run twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bot.github.patience import RateLimited, patiently, reason
 from bot.github.runs import PastJob, attempt_jobs
 from bot.logs import ScanResult, scan
 from bot.store import HarvestedJob, Store
-from bot.triage.paths import tree_path
+from bot.triage.red.paths import tree_path
 from bot.verdict import Arm, Reading
 from bot.verdict.evidence import ROUNDING
 from rules import Pack

@@ -11,8 +11,8 @@ from github.Repository import Repository
 from bot.github import pulls, reads
 from bot.github.pulls import PullState, WriteRefused, needing
 from bot.store import Investigation
-from bot.triage import own_bumps
-from bot.triage.editing import Edit
+from bot.triage.bump.editing import Edit
+from bot.triage.measure import own_bumps
 from bot.triage.services import Services
 from bot.verdict import Refusal
 

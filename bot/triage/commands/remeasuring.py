@@ -15,11 +15,11 @@ from bot.github import reads
 from bot.report import replies
 from bot.report.facts import PullLink
 from bot.store import Investigation
-from bot.triage import redjob
-from bot.triage.admitting import LISTED, commands_of
-from bot.triage.answering import pull_url, test_name
-from bot.triage.commands import Rerun
+from bot.triage.commands.admitting import LISTED, commands_of
+from bot.triage.commands.answering import pull_url, test_name
+from bot.triage.commands.grammar import Rerun
 from bot.triage.configured import read_config
+from bot.triage.red import redjob
 from bot.triage.services import Services
 from bot.verdict import Refusal
 

@@ -15,9 +15,10 @@ from typing import Any, Final
 from github.Repository import Repository
 
 from bot.github import reads
-from bot.triage import commands, kill_switch
-from bot.triage.commands import Misunderstood, Rerun
+from bot.triage.commands import grammar
+from bot.triage.commands.grammar import Misunderstood, Rerun
 from bot.triage.configured import CONFIG_PATH, NOT_SET_UP, read_config
+from bot.triage.measure import kill_switch
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import RepositoryConfig
@@ -39,7 +40,7 @@ def admit(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
     """{"role": one of the above, "commands": the kind of each that is to be answered, "free_at": when the
     author's cooldown ends, "" where there is none, "why": for UNREADY, else ""}."""
     repo = svc.installations.repository(event["installation"], event["repo"])
-    kinds = [_kind(command.asked) for command in commands_of(event)[: commands.MAX_COMMANDS]]
+    kinds = [_kind(command.asked) for command in commands_of(event)[: grammar.MAX_COMMANDS]]
     subject, role, cooldown, why = f"comment {event['comment_id']}", SILENT, None, ""
     config = _speaking(svc, repo, event, subject) if kinds else None
     if isinstance(config, Refusal):
@@ -73,9 +74,9 @@ def admit_click(svc: Services, event: Mapping[str, Any]) -> bool:
     return isinstance(config, RepositoryConfig) and _role(repo, config, event["author"]) == WRITER
 
 
-def commands_of(event: Mapping[str, Any]) -> tuple[commands.Command, ...]:
+def commands_of(event: Mapping[str, Any]) -> tuple[grammar.Command, ...]:
     """All of the comment, or what its edit added."""
-    return commands.fresh(event["body"], event["before"])
+    return grammar.fresh(event["body"], event["before"])
 
 
 def _speaking(
@@ -108,7 +109,7 @@ def _role(repo: Repository, config: RepositoryConfig, author: str) -> str:
     return LISTED if author.lower() in {login.lower() for login in config.commanders} else STRANGER
 
 
-def _kind(asked: commands.Asked) -> str:
+def _kind(asked: grammar.Asked) -> str:
     if isinstance(asked, Rerun):
         return RERUN
     return MISUNDERSTOOD if isinstance(asked, Misunderstood) else str(asked)

@@ -12,10 +12,10 @@ from github import GithubException
 from bot.github import reads, status, writes
 from bot.report import chart, check, comment, evidence
 from bot.store import Investigation
-from bot.triage import halting, kill_switch
-from bot.triage.casefile import case_file
-from bot.triage.measuring import first_round, verdict_of
+from bot.triage.measure import halting, kill_switch
+from bot.triage.measure.measuring import first_round, verdict_of
 from bot.triage.services import Services
+from bot.triage.tell.casefile import case_file
 
 log = logging.getLogger(__name__)
 

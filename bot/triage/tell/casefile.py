@@ -10,11 +10,11 @@ from bot.report.facts import BoundMove, Case, EvidenceLinks, Ledger, PullLink, R
 from bot.report.overview import verdict_label
 from bot.source import Site
 from bot.store import Investigation, Rerun
-from bot.triage.barring import bound_of
 from bot.triage.configured import config_of
-from bot.triage.ledger import expires
-from bot.triage.measuring import planned, policy_of_case
-from bot.triage.restraint import COOLING_DAYS
+from bot.triage.measure.barring import bound_of
+from bot.triage.measure.ledger import expires
+from bot.triage.measure.measuring import planned, policy_of_case
+from bot.triage.measure.restraint import COOLING_DAYS
 from bot.triage.services import Services
 from bot.verdict import Arm, Reading
 

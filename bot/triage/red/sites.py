@@ -10,8 +10,8 @@ from bot.github import reads
 from bot.logs import Failure
 from bot.source import Site, locate
 from bot.source.registrations import registrations
-from bot.triage.paths import tree_path
-from bot.triage.redjob import RedRun, counts
+from bot.triage.red.paths import tree_path
+from bot.triage.red.redjob import RedRun, counts
 from bot.verdict import Refusal
 
 # Without these there is nothing that could be measured; every other refusal only bars a bump.

@@ -16,11 +16,11 @@ from bot.github import inspection, reads
 from bot.github.connect import PUBLIC_API, Connection, Installations, OneToken
 from bot.github.patience import reason
 from bot.report.findings import Finding, Level, log_line
-from bot.triage import app_findings, repository_findings
-from bot.triage.app_findings import APP, WEBHOOK
 from bot.triage.configured import CONFIG_PATH
+from bot.triage.doctor import app_findings, repository_findings
+from bot.triage.doctor.app_findings import APP, WEBHOOK
 from bot.triage.env_file import unknown_setting, unknown_settings
-from bot.triage.kill_switch import thrown_in
+from bot.triage.measure.kill_switch import thrown_in
 from bot.triage.settings import Settings
 from rules import PackErrors, RepositoryConfig, repository_pack
 from runners.workflow.read_back import read_back

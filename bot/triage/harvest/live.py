@@ -12,8 +12,8 @@ from github.Repository import Repository
 from bot.github import reads
 from bot.github.patience import patiently
 from bot.github.runs import PastJob
-from bot.triage import harvest
 from bot.triage.configured import CONFIG_PATH, read_config
+from bot.triage.harvest import steps
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import PackErrors, repository_pack
@@ -35,7 +35,7 @@ def jobs_to_read(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     source = _source(svc, event, settings[1])
     try:
-        jobs, running = harvest.jobs_to_read(source, event["run_id"], event["attempt"])
+        jobs, running = steps.jobs_to_read(source, event["run_id"], event["attempt"])
     except UnknownObjectException:
         log.warning("GitHub does not show the jobs of run %d of %s", event["run_id"], event["repo"])
         return {}
@@ -45,21 +45,21 @@ def jobs_to_read(svc: Services, event: Mapping[str, Any]) -> dict[str, Any]:
 def read_job(svc: Services, event: Mapping[str, Any], config: str, job: Mapping[str, Any]) -> int:
     """How many readings were stored. Raises RateLimited."""
     source = _source(svc, event, config)
-    return harvest.read_job(source, PastJob.from_dict(job), LOG_PAUSES_S).readings
+    return steps.read_job(source, PastJob.from_dict(job), LOG_PAUSES_S).readings
 
 
 def close_run(svc: Services, event: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     jobs = [PastJob.from_dict(job) for job in found["jobs"]]
     source = _source(svc, event, found["config"])
-    harvest.close_run(source, event["run_id"], event["attempt"], jobs, running=found["running"])
+    steps.close_run(source, event["run_id"], event["attempt"], jobs, running=found["running"])
 
 
 def _repository(svc: Services, event: Mapping[str, Any]) -> Repository:
     return svc.installations.repository(event["installation"], event["repo"], retries=False)
 
 
-def _source(svc: Services, event: Mapping[str, Any], config: str) -> harvest.Source:
+def _source(svc: Services, event: Mapping[str, Any], config: str) -> steps.Source:
     settings = repository_pack(config, CONFIG_PATH)
     if isinstance(settings, PackErrors):
         raise RuntimeError(f"the settings of {event['repo']} no longer parse")
-    return harvest.Source(_repository(svc, event), event["repo"], settings.pack, svc.store, RESERVE)
+    return steps.Source(_repository(svc, event), event["repo"], settings.pack, svc.store, RESERVE)

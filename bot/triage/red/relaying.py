@@ -13,8 +13,9 @@ from bot.github import reads, writes
 from bot.report import comment, line
 from bot.report.facts import EvidenceLinks, PullLink
 from bot.store import Hit, Investigation
-from bot.triage import kill_switch, telling
+from bot.triage.measure import kill_switch
 from bot.triage.services import Services
+from bot.triage.tell import telling
 from bot.verdict import VerdictKind
 from bot.verdict.answer import Exceedance, Ratio
 

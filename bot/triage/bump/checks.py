@@ -9,7 +9,7 @@ from github import GithubException
 
 from bot.github import pulls
 from bot.report import bump_notes
-from bot.triage import own_bumps
+from bot.triage.measure import own_bumps
 from bot.triage.services import Services
 
 log = logging.getLogger(__name__)

@@ -11,9 +11,10 @@ from github.Repository import Repository
 from bot.github import reads
 from bot.store import Hit
 from bot.store.base import utcnow
-from bot.triage import fanin, halting, kill_switch, opening, relaying
 from bot.triage.configured import CONFIG_PATH, read_config
-from bot.triage.placing import place
+from bot.triage.measure import halting, kill_switch
+from bot.triage.red import fanin, opening, relaying
+from bot.triage.red.placing import place
 from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import RepositoryConfig

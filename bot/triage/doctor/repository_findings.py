@@ -8,7 +8,7 @@ from typing import Final
 from bot.github.app import EVENTS
 from bot.github.inspection import HookSeen, RunnerSeen
 from bot.report.findings import Finding, Level
-from bot.triage.app_findings import leads_to_bot, of_hook
+from bot.triage.doctor.app_findings import leads_to_bot, of_hook
 from bot.verdict import Refusal
 from rules import PackErrors, RepositoryConfig
 from runners.workflow import PACKAGE

@@ -9,9 +9,9 @@
             | "base=" 40 hex digits    the commit to compare with
             | "gpu=" label             the runner
 
-Words come in any order, each kind once. Only lines of the author's own are looked at, which is a matter of
-`bot.triage.comment_lines`. Blanks are spaces, tabs and no-break spaces. Equal commands of a comment are one.
-Of the lines that begin like a command the first MAX_LINES are read.
+Words come in any order, each kind once. Only lines of the author's own are looked at: see `own_lines`.
+Blanks are spaces, tabs and no-break spaces. Equal commands of a comment are one. Of the lines that begin like
+a command the first MAX_LINES are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Final
 
 from bot.report import misreadings
-from bot.triage.comment_lines import own_lines
+from bot.triage.commands.own_lines import own_lines
 
 MAX_COMMANDS: Final = 5
 """So many of a comment are obeyed."""

@@ -14,7 +14,7 @@ from github import GithubException, UnknownObjectException
 
 from bot.github.patience import RateLimited, patiently, reason
 from bot.github.runs import PastJob, PastRun, past_runs
-from bot.triage.harvest import JobDone, JobState, Source, close_run, jobs_to_read, read_job
+from bot.triage.harvest.steps import JobDone, JobState, Source, close_run, jobs_to_read, read_job
 
 log = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ from typing import Final
 from bot.report.overview import is_barred, verdict_label
 from bot.store import Investigation
 from bot.store.store import SETTLED
-from bot.triage import ledger
 from bot.triage.configured import config_of
-from bot.triage.fanin import AGAINST
-from bot.triage.halting import halted
-from bot.triage.ledger import UNREADABLE
-from bot.triage.restraint import COOLING_DAYS, other_bound
+from bot.triage.measure import ledger
+from bot.triage.measure.halting import halted
+from bot.triage.measure.ledger import UNREADABLE
+from bot.triage.measure.restraint import COOLING_DAYS, other_bound
+from bot.triage.red.fanin import AGAINST
 from bot.triage.services import Services
 from bot.verdict import Context, Reading, Refusal, VerdictKind
 

@@ -1,0 +1,1 @@
+"""The draft pull request that moves a bound."""

@@ -1,0 +1,1 @@
+"""What people may say, and what they hear."""

@@ -1,0 +1,1 @@
+"""Looking whether everything is set up as it must be."""

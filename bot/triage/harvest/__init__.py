@@ -1,0 +1,1 @@
+"""Past runs of the default branch, live and for the past."""

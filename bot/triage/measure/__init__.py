@@ -1,0 +1,1 @@
+"""Measuring a site: what is wanted, what it may cost, what ends it, what bars a bump."""

@@ -1,0 +1,1 @@
+"""Telling: the sticky comment, the check, the evidence."""
