@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError
 
 from bot.github.connect import connect
 from bot.store import Store, open_database, outdated, sqlite_file, workflow_engine
-from bot.triage import durable, services, story, sweeping
+from bot.triage import durable, obeying, services, story, sweeping, upkeep
 from bot.triage.health import Health
 from bot.triage.intake import Intake
 from bot.triage.settings import Settings
@@ -22,6 +22,8 @@ from bot.verdict.answer import Refusal
 
 log = logging.getLogger(__name__)
 
+WORKFLOWS: Final = (obeying, story, sweeping, upkeep)
+"""Importing a module registers its workflows; one that is not known when work is taken up stays undone."""
 # Pinned: a version taken from the code's hash would leave running work pending for ever after a deploy.
 APPLICATION_VERSION: Final = "story-2"
 INTAKE_BUSY_S: Final = 5.0

@@ -44,23 +44,27 @@ def limited(status: int = 403, message: str = "Forbidden", **headers: str) -> Gi
     return GithubException(status, {"message": message}, headers)
 
 
-def in_an_hour() -> str:
-    return str(int(time.time()) + 3600)
+def in_minutes(minutes: float) -> datetime:
+    return datetime.now(UTC) + timedelta(minutes=minutes)
+
+
+def spent_for_an_hour() -> dict[str, str]:
+    return {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(time.time()) + 3600)}
 
 
 @pytest.mark.parametrize(
     ("name", "refusal", "low", "high"),
     [
-        ("raised", RateLimited(datetime.now(UTC) + timedelta(minutes=20)), 1000, 1201),
-        ("primary", limited(**{"x-ratelimit-remaining": "0", "x-ratelimit-reset": in_an_hour()}), 3500, 3602),
-        ("secondary", limited(message="You have exceeded a secondary rate limit."), 55, 60),
-        ("retry-after", limited(**{"Retry-After": "300", "x-ratelimit-remaining": "9"}), 295, 300),
-        ("bare 429", limited(429), 55, 60),
-        ("not yet", NotYet(datetime.now(UTC) + timedelta(minutes=20), "not there"), 1000, 1201),
+        ("raised", lambda: RateLimited(in_minutes(20)), 1000, 1201),
+        ("primary", lambda: limited(**spent_for_an_hour()), 3500, 3602),
+        ("secondary", lambda: limited(message="You have exceeded a secondary rate limit."), 55, 60),
+        ("retry-after", lambda: limited(**{"Retry-After": "300", "x-ratelimit-remaining": "9"}), 295, 300),
+        ("bare 429", lambda: limited(429), 55, 60),
+        ("not yet", lambda: NotYet(in_minutes(20), "not there"), 1000, 1201),
     ],
 )
 def test_a_spent_rate_limit_is_slept_through_and_burns_no_retry(engine, name, refusal, low, high):
-    answers = [refusal] * 15 + [None]  # more than a step has tries
+    answers = [refusal()] * 15 + [None]  # more than a step has tries
     engine.slept.clear()
 
     def step(_svc):
@@ -107,18 +111,16 @@ def test_a_worker_lives_on_after_work_that_broke(engine):
 
 # Health
 
-NOW = datetime.now(UTC)
-LATER = NOW + timedelta(minutes=11)
-
 
 def test_health_while_nothing_waits(engine):
-    assert engine.health.trouble(LATER) is None
+    assert engine.health.trouble(in_minutes(11)) is None
 
 
 def test_work_that_nobody_takes_is_trouble_after_ten_minutes(engine):
     handle = queue("test_calls", "never taken", {}, app_version="another")
     assert engine.health.trouble(datetime.now(UTC)) is None
-    assert engine.health.trouble(LATER).sentence == "Work of the queue triage has waited over 10 minutes."
+    told = engine.health.trouble(in_minutes(11))
+    assert told.sentence == "Work of the queue triage has waited over 10 minutes."
     DBOS.cancel_workflow(handle.workflow_id)
 
 
@@ -137,18 +139,18 @@ def test_work_that_waits_for_its_turn_is_no_trouble(engine):
         queue("test_calls", key, {"function": "sleeps"}, **options)
     while len(DBOS.list_workflows(status="PENDING", queue_name=durable.HARVEST_QUEUE)) < 2:
         time.sleep(QUICK_S)
-    assert engine.health.trouble(LATER) is None
+    assert engine.health.trouble(in_minutes(11)) is None
     gate.append(1)
     for key in keys:
         ends(key)
 
 
 def test_three_missed_sweeps_are_trouble(engine):
-    health = Health(engine.database, sweep_s=600, started=NOW)
-    assert health.trouble(NOW + timedelta(minutes=29)) is None
-    missed = health.trouble(NOW + timedelta(minutes=31))
+    health = Health(engine.database, sweep_s=600, started=datetime.now(UTC))
+    assert health.trouble(in_minutes(29)) is None
+    missed = health.trouble(in_minutes(31))
     assert missed.sentence == "No sweep for lost events has ended in the last 1800 seconds."
-    assert Health(engine.database, sweep_s=0, started=NOW).trouble(NOW + timedelta(days=1)) is None
+    assert Health(engine.database, sweep_s=0, started=datetime.now(UTC)).trouble(in_minutes(1440)) is None
 
 
 def test_a_database_of_an_earlier_version_is_refused_with_a_sentence(tmp_path, pem):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections import defaultdict
+from copy import copy
+from functools import cache
 from pathlib import Path
 
 from flask import Flask, Response, g, request
@@ -64,9 +67,18 @@ def create_app(config: DemoConfig, git_dir: Path, base_url: str, executor: JobEx
     world.state.refs = world.git.refs("refs/heads/")
     executor.start(Callbacks(world))
 
+    app = _of_its_own(_routes())
+    app.extensions[EXTENSION] = world
+    if config.api_prefix:
+        app.wsgi_app = Below(app.wsgi_app, config.api_prefix)  # type: ignore[method-assign]
+    return app
+
+
+@cache
+def _routes() -> Flask:
+    """Every route and handler; what a request works on is the world of the application that serves it."""
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
-    app.extensions[EXTENSION] = world
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     app.jinja_env.trim_blocks = True
@@ -86,8 +98,16 @@ def create_app(config: DemoConfig, git_dir: Path, base_url: str, executor: JobEx
     app.register_error_handler(GitError, _git_refused)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _crashed)
-    if config.api_prefix:
-        app.wsgi_app = Below(app.wsgi_app, config.api_prefix)  # type: ignore[method-assign]
+    return app
+
+
+def _of_its_own(routes: Flask) -> Flask:
+    """Compiling the routes is most of a start, so they are shared; hooks and extensions are not."""
+    app = copy(routes)
+    app.extensions = {}
+    for name in ("before_request_funcs", "after_request_funcs"):
+        kept = {scope: list(hooks) for scope, hooks in getattr(routes, name).items()}
+        setattr(app, name, defaultdict(list, kept))
     return app
 
 
