@@ -10,6 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SCENARIO ?= noise
 ARGS ?=
+# Many tests wait for a server or a process: one worker more than there are cores.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 SECONDS ?= 60
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
