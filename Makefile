@@ -21,10 +21,10 @@ demo: $(VENV)/.demo
 	@$(BIN)/kl-triage demo --scenario $(SCENARIO) $(ARGS)
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
 coverage: $(VENV)/.test
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term:skip-covered $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/.lint
 	@$(BIN)/ruff format --check .
@@ -51,7 +51,7 @@ bench-webhook: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.webhook $(ARGS)
 
 bench-kills: $(VENV)/.test
-	@KL_TRIAGE_KILLS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/lab tests/hazards $(ARGS)
+	@KL_TRIAGE_KILLS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/lab tests/hazards $(ARGS)
 
 bench-scan: $(VENV)/.test
 	@$(BIN)/python -m tests.bench.scan $(ARGS)
