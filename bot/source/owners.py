@@ -4,7 +4,7 @@
     *               @org/everybody
     /test/kl/       @dev-a @org/kl-team      # folders: all that is below
     docs/*          docs@example.org         # what lies in the folder itself, nothing deeper
-    /test/tmp/                               # nobody
+    /test/data/                              # nobody
 
 Patterns are those of a .gitignore without `!`, `[...]` and escapes; a line that uses these does not count.
 """

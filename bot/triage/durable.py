@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 QUEUE: Final = "triage"
 AT_ONCE: Final = 8
 """Workflows of that queue, each with a log in hand: after an outage a thousand may come in a minute. They
-share the interpreter with the webhook: its p99 at 50 deliveries a second was 147 ms beside 32, 67 beside 8."""
+share the interpreter with the webhook, whose p99 at 50 deliveries a second was 147 ms beside 32, 67 beside
+8 of them."""
 PEOPLE_QUEUE: Final = "people"
 """Its own: red jobs that wait for the rate limit must not hold up what people ask for or close."""
 HARVEST_QUEUE: Final = "harvest"
