@@ -21,9 +21,8 @@ from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from bot.github.reads import branch_head
-from bot.github.writes import is_final
+from bot.github.writes import RACES_LOST, is_final
 
-RACES_LOST: Final = 2
 MAX_CHECKS: Final = 100
 MAX_WORDS: Final = 300
 LAG_PAUSES_S: Final = (1.0, 3.0)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from github.Repository import Repository
 
 from bot.github import reads
+from bot.github.pulls import OWN_BRANCHES
 from bot.report import replies
 from bot.report.facts import PullLink
 from bot.store import Investigation
@@ -121,7 +122,7 @@ def _unbound(rerun: Rerun, pull: reads.Pull, repo: str, *, listed: bool) -> str:
     if from_fork and rerun.head is None:
         # Between the comment and now a stranger may have pushed other code; the SHA binds what was looked at.
         return replies.FORK_NEEDS_SHA
-    if not from_fork and pull.head_ref.startswith(redjob.OWN_BRANCHES):
+    if not from_fork and pull.head_ref.startswith(OWN_BRANCHES):
         return replies.OWN_BRANCH
     return ""
 

@@ -18,7 +18,7 @@ from bot.store.base import utcnow
 from bot.triage.services import Services
 from bot.verdict import Refusal
 
-PREFIX: Final = "kl-triage/bump/"
+PREFIX: Final = f"{pulls.OWN_BRANCHES}bump/"
 GIVEN_UP: Final = "given_up"
 """The bot closed it itself: nobody declined it."""
 

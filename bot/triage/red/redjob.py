@@ -13,6 +13,7 @@ from github.Repository import Repository
 from bot.github import reads
 from bot.github.blobs import job_log
 from bot.github.patience import NotYet
+from bot.github.pulls import OWN_BRANCHES
 from bot.github.runs import job_ended, job_labels
 from bot.logs import Failure, ScanResult, scan
 from bot.store.base import utcnow
@@ -21,7 +22,6 @@ from bot.triage.services import Services
 from bot.verdict import Refusal
 from rules import Pack, RepositoryConfig
 
-OWN_BRANCHES: Final = "kl-triage/"
 LOG_PAUSES_S: Final = (5.0, 0.0)
 LOG_LAGS: Final = timedelta(minutes=15)
 """So long after the end of its job a log may still come."""

@@ -76,10 +76,7 @@ def publish_evidence(svc: Services, key: str) -> None:
 
 def conclude(svc: Services, key: str) -> None:
     """The verdict, in the comment and in the check run; a newer head is said to be there."""
-    investigation = svc.store.investigation(key)
-    pull = reads.pull(svc.repository(investigation), investigation.pull)
-    svc.store.remember(key, current_head=pull.head_sha if pull else investigation.head_sha)
-    investigation = svc.store.investigation(key)
+    investigation = _with_newest_head(svc, key)
     verdict, readings = verdict_of(svc, investigation)
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
     _comment(svc, investigation, comment.result(case, verdict, readings))
@@ -88,13 +85,18 @@ def conclude(svc: Services, key: str) -> None:
 
 def tell_again(svc: Services, key: str) -> None:
     """The comment of an ended investigation, with what became known since."""
-    investigation = svc.store.investigation(key)
-    pull = reads.pull(svc.repository(investigation), investigation.pull)
-    svc.store.remember(key, current_head=pull.head_sha if pull else investigation.head_sha)
-    investigation = svc.store.investigation(key)
+    investigation = _with_newest_head(svc, key)
     verdict, readings = verdict_of(svc, investigation)
     case = case_file(svc, investigation, gpu_minutes=verdict.numbers.gpu_minutes)
     _write_comment(svc, investigation, comment.result(case, verdict, readings))
+
+
+def _with_newest_head(svc: Services, key: str) -> Investigation:
+    """The investigation, with where its pull request is at this moment among its facts."""
+    investigation = svc.store.investigation(key)
+    pull = reads.pull(svc.repository(investigation), investigation.pull)
+    svc.store.remember(key, current_head=pull.head_sha if pull else investigation.head_sha)
+    return svc.store.investigation(key)
 
 
 def close_check(svc: Services, key: str) -> None:
